@@ -1,0 +1,122 @@
+"""How kernels are compiled: one decorator, a cache that cannot go stale, and two bit instructions.
+
+Numba's own cache looks only at the file that holds a function: a kernel edited in another file, and called from this
+one, would be served in its old form. So the cache lives in a folder named after a hash of all sources that define
+kernels, of this interpreter and of the compiler's versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import llvmlite
+import numba
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Folders of older sources that are kept, so that two checkouts used in turn do not compile afresh each time.
+_KEEP = 6
+
+
+def _user_cache() -> Path:
+    if os.environ.get("LIFELINE_CACHE_DIR"):
+        return Path(os.environ["LIFELINE_CACHE_DIR"])
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"]) / "lifeline"
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "lifeline"
+
+
+def kernel_sources() -> list[Path]:
+    """The source files of this package that define kernels, in a fixed order."""
+    package = Path(__file__).parent
+    return sorted(p for p in package.rglob("*.py") if b"@kernel" in p.read_bytes() or p == Path(__file__))
+
+
+def kernel_hash() -> str:
+    """Hex digest over all kernel sources, the interpreter and the compiler's versions."""
+    digest = hashlib.sha256()
+    for path in kernel_sources():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
+    digest.update("\0".join(versions).encode())
+    return digest.hexdigest()[:20]
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path | None:
+    """The folder compiled kernels are kept in, made if need be; None when no folder can be written."""
+    for root in (
+        _user_cache(),
+        Path(tempfile.gettempdir()) / f"lifeline-{os.getuid() if hasattr(os, 'getuid') else 0}",
+    ):
+        folder = root / "kernels" / kernel_hash()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+            os.utime(folder)
+        except OSError:
+            continue
+        _prune(folder)
+        return folder
+    return None
+
+
+def _prune(current: Path) -> None:
+    """Remove the compiled code of old sources, keeping the folders used last."""
+    try:
+        others = sorted((p for p in current.parent.iterdir() if p != current), key=lambda p: p.stat().st_mtime)
+    except OSError:  # another process is pruning too
+        return
+    for old in others[:-_KEEP]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def kernel(function: F) -> F:
+    """Compile a function over flat arrays: cached on disk, without the interpreter lock, without bounds checks.
+
+    Kernels validate nothing and never raise; the Python code around them does.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+    # Numba reads the folder when a function is decorated. Set back at once: the caches of others stay where they are.
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+@intrinsic
+def popcount(typingctx: Any, word: Any) -> Any:
+    """Number of set bits of a uint64."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), build
+
+
+@intrinsic
+def lowest_bit(typingctx: Any, word: Any) -> Any:
+    """Index of the lowest set bit of a uint64; 64 when none is set."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], cgutils.false_bit)
+
+    return types.uint64(types.uint64), build
