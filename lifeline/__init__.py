@@ -15,7 +15,6 @@ from lifeline.errors import (
 from lifeline.rules import Position, Rules
 from lifeline.version import __version__
 
-
 __all__ = [
     "BatchEnv",
     "Board",

@@ -7,7 +7,7 @@ In axial coordinates (q, z) row z runs from -(n-1) at the top to n-1, and q from
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -118,7 +118,7 @@ class Board:
         return np.array(perms, dtype=np.int64)
 
 
-@lru_cache(maxsize=None)
+@cache
 def board(base: int) -> Board:
     """The geometry of a board of `base` cells a side.
 

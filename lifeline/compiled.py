@@ -30,7 +30,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _KEEP = 6
 
 
-def _user_cache() -> Path:
+def user_cache() -> Path:
+    """The folder for what can be made again: LIFELINE_CACHE_DIR, or the system's usual place."""
     if os.environ.get("LIFELINE_CACHE_DIR"):
         return Path(os.environ["LIFELINE_CACHE_DIR"])
     if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
@@ -59,7 +60,7 @@ def kernel_hash() -> str:
 def cache_folder() -> Path | None:
     """The folder compiled kernels are kept in, made if need be; None when no folder can be written."""
     for root in (
-        _user_cache(),
+        user_cache(),
         Path(tempfile.gettempdir()) / f"lifeline-{os.getuid() if hasattr(os, 'getuid') else 0}",
     ):
         folder = root / "kernels" / kernel_hash()

@@ -170,8 +170,8 @@ def decode_state(state: UInt64Array, rules: Rules) -> Position:
 
 
 @kernel
-def dilate(t, source, target, spec):  # type: ignore[no-untyped-def]
-    """t[target] = the cells of t[source] and all their neighbours, padding included (mask it). Slots may not overlap."""
+def dilate(t, source, target, spec):
+    """t[target] = the cells of t[source] and their neighbours, padding included: mask it. Slots may not overlap."""
     num_words = len(spec.words)
     s = spec.stride
     r = s - ONE
@@ -188,7 +188,7 @@ def dilate(t, source, target, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def flood(t, target, mask, spec):  # type: ignore[no-untyped-def]
+def flood(t, target, mask, spec):
     """Grow t[target], a subset of t[mask], to all cells of t[mask] connected to it; in place."""
     num_words = len(spec.words)
     s = spec.stride
@@ -232,13 +232,13 @@ def flood(t, target, mask, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def slot(number, spec):  # type: ignore[no-untyped-def]
+def slot(number, spec):
     """Offset of a work slot."""
     return (4 + number) * len(spec.words) + 1
 
 
 @kernel
-def refresh_reach(t, spec):  # type: ignore[no-untyped-def]
+def refresh_reach(t, spec):
     """Recompute the empty cells and, for both colours, those of regions that touch the colour."""
     num_words = len(spec.words)
     empty = slot(EMPTY, spec)
@@ -253,7 +253,7 @@ def refresh_reach(t, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_dead(t, stones, spec):  # type: ignore[no-untyped-def]
+def find_dead(t, stones, spec):
     """Among the groups of t[stones] with a stone in CANDIDATES, collect the dead ones in DEAD; true if there are any.
 
     Reads EMPTY; uses up CANDIDATES; overwrites GROUP, REACH, OTHERS.
@@ -296,7 +296,7 @@ def find_dead(t, stones, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def remove_dead_of(t, colour, spec):  # type: ignore[no-untyped-def]
+def remove_dead_of(t, colour, spec):
     """Take all dead groups of one colour off the board, however they came about; updates EMPTY."""
     num_words = len(spec.words)
     stones = colour * num_words
@@ -311,7 +311,7 @@ def remove_dead_of(t, colour, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ring_code(t, stones, cell, spec):  # type: ignore[no-untyped-def]
+def ring_code(t, stones, cell, spec):
     """Six bits: which neighbours of a cell are in t[stones], in cyclic order."""
     code = 0
     for k in range(6):
@@ -321,7 +321,7 @@ def ring_code(t, stones, cell, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def place_in_play(t, cell, colour, spec):  # type: ignore[no-untyped-def]
+def place_in_play(t, cell, colour, spec):
     """Place a stone after the opening, remove the dead, keep both reaches right. The cell must be legal."""
     num_words = len(spec.words)
     own, enemy = colour * num_words, (1 - colour) * num_words
@@ -398,7 +398,7 @@ def place_in_play(t, cell, colour, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def step_state(t, action, spec):  # type: ignore[no-untyped-def]
+def step_state(t, action, spec):
     """Play a legal action on the state at the front of a work buffer, in place. Checks nothing."""
     num_words = len(spec.words)
     at = 4 * num_words
@@ -435,7 +435,7 @@ def step_state(t, action, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def legal_cells(t, target, spec):  # type: ignore[no-untyped-def]
+def legal_cells(t, target, spec):
     """t[target] = the cells the mover may place on. The target slot may be any but EMPTY, GROUP and REACH."""
     num_words = len(spec.words)
     meta = t[4 * num_words]
@@ -460,14 +460,14 @@ def legal_cells(t, target, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def may_swap(meta, spec):  # type: ignore[no-untyped-def]
+def may_swap(meta, spec):
     """Whether the mover may exchange sides."""
     fresh = meta & (TURN_MASK | PLACED_BIT | SWAPPED_BIT) == ONE
     return fresh and spec.opening != KOMI_PIE
 
 
 @kernel
-def may_spend_komi(meta, spec):  # type: ignore[no-untyped-def]
+def may_spend_komi(meta, spec):
     """Whether the mover may spend a point of komi."""
     turn = np.int64(meta & TURN_MASK)
     left = meta >> KOMI_SHIFT & KOMI_MASK
@@ -475,7 +475,7 @@ def may_spend_komi(meta, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def outcome_of(meta):  # type: ignore[no-untyped-def]
+def outcome_of(meta):
     """+1 if seat 0 has won, -1 if seat 1 has, 0 while the game runs."""
     if meta & OVER_BIT == ZERO:
         return 0
@@ -483,27 +483,27 @@ def outcome_of(meta):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def seat_of(meta):  # type: ignore[no-untyped-def]
+def seat_of(meta):
     """The seat to move, 0 or 1."""
     return np.int64((meta & ONE) ^ (meta & SWAPPED_BIT) >> np.uint64(17))
 
 
 @kernel
-def load(t, state):  # type: ignore[no-untyped-def]
+def load(t, state):
     """Copy a state row to the front of a work buffer."""
     for i in range(len(state)):
         t[i] = state[i]
 
 
 @kernel
-def store(t, state):  # type: ignore[no-untyped-def]
+def store(t, state):
     """Copy the state at the front of a work buffer to a row."""
     for i in range(len(state)):
         state[i] = t[i]
 
 
 @kernel
-def step_batch(states, actions, work, spec):  # type: ignore[no-untyped-def]
+def step_batch(states, actions, work, spec):
     """Play one legal action in each running game, in place; finished games stay as they are."""
     over = 4 * len(spec.words)
     for b in range(len(states)):
@@ -514,7 +514,7 @@ def step_batch(states, actions, work, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def legal_batch(states, mask, work, spec):  # type: ignore[no-untyped-def]
+def legal_batch(states, mask, work, spec):
     """Write the legal action mask, bool [B, A], of each state."""
     num_words = len(spec.words)
     others = slot(OTHERS, spec)
@@ -529,7 +529,7 @@ def legal_batch(states, mask, work, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def first_illegal(states, actions, work, spec):  # type: ignore[no-untyped-def]
+def first_illegal(states, actions, work, spec):
     """The first running game whose action is illegal, or -1."""
     num_words = len(spec.words)
     others = slot(OTHERS, spec)
@@ -555,7 +555,7 @@ def first_illegal(states, actions, work, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def status_batch(states, to_play, terminated, outcome):  # type: ignore[no-untyped-def]
+def status_batch(states, to_play, terminated, outcome):
     """Write seat to move, end and outcome of each state (int8, bool, int8 [B])."""
     last = states.shape[1] - 1
     for b in range(len(states)):
@@ -566,7 +566,7 @@ def status_batch(states, to_play, terminated, outcome):  # type: ignore[no-untyp
 
 
 @kernel
-def random_action(t, rng, spec):  # type: ignore[no-untyped-def]
+def random_action(t, rng, spec):
     """A uniformly random legal action of a running state at the front of a work buffer."""
     num_words = len(spec.words)
     others = slot(OTHERS, spec)
@@ -592,7 +592,7 @@ def random_action(t, rng, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def playout(t, rng, spec):  # type: ignore[no-untyped-def]
+def playout(t, rng, spec):
     """Play uniformly random legal actions to the end of the game; returns the plies played."""
     over = 4 * len(spec.words)
     plies = 0
@@ -603,7 +603,7 @@ def playout(t, rng, spec):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def random_plies(states, plies, rng, work, spec):  # type: ignore[no-untyped-def]
+def random_plies(states, plies, rng, work, spec):
     """Play plies[b] random legal actions in each game, fewer where it ends before; in place."""
     over = 4 * len(spec.words)
     for b in range(len(states)):
@@ -616,7 +616,7 @@ def random_plies(states, plies, rng, work, spec):  # type: ignore[no-untyped-def
 
 
 @kernel
-def count_turns(state, turns, stack, work, spec):  # type: ignore[no-untyped-def]
+def count_turns(state, turns, stack, work, spec):
     """Count sequences of `turns` >= 1 turns without swap or komi, two first-turn stones as an unordered pair.
 
     Args:

@@ -6,7 +6,7 @@ cell shows; in the openings a run does not use they stay zero, so that one netwo
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ NUM_PLANES = len(PLANES)
 
 
 @kernel
-def encode_planes(states, maps, choice, planes, spec):  # type: ignore[no-untyped-def]
+def encode_planes(states, maps, choice, planes, spec):
     """Write the planes of each state.
 
     Args:
@@ -86,7 +86,7 @@ def encode_planes(states, maps, choice, planes, spec):  # type: ignore[no-untype
             planes[b, 10, to] = enemy_komi
 
 
-@lru_cache(maxsize=None)
+@cache
 def grid_maps(geometry: Board) -> npt.NDArray[np.int64]:
     """int64 [12, N]: where each cell lies on the flattened grid under each symmetry; row 0 is the identity."""
     return geometry.cell_to_grid[geometry.symmetries]

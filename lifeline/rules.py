@@ -368,7 +368,7 @@ def _check_opening(position: Position) -> None:
     expected[turn % 2] += position.placed
     if [position.stones.count(s) for s in STONES] != expected:
         raise NotationError(
-            f"the opening has {expected[BLACK]} black and {expected[WHITE]} white stones at this point: {position.text()}"
+            f"the opening has {expected[BLACK]} black and {expected[WHITE]} white stones here: {position.text()}"
         )
     if position.komi != rules.komi:
         raise NotationError(f"no komi can be spent in the opening: {position.komi} left of {rules.komi}")

@@ -14,7 +14,7 @@ UInt64Array = npt.NDArray[np.uint64]
 
 
 @kernel
-def next_random(stream):  # type: ignore[no-untyped-def]
+def next_random(stream):
     """The next 64 random bits of a stream, uint64 [1], updated in place. Source: SplitMix64 (Steele et al. 2014)."""
     stream[0] += np.uint64(0x9E3779B97F4A7C15)
     x = stream[0]
@@ -24,19 +24,19 @@ def next_random(stream):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def random_below(stream, bound):  # type: ignore[no-untyped-def]
+def random_below(stream, bound):
     """A random whole number in [0, bound), bound below 2**32, uniform to within 2**-32."""
     return np.int64((next_random(stream) >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32))
 
 
 @kernel
-def random_unit(stream):  # type: ignore[no-untyped-def]
+def random_unit(stream):
     """A random float64 in (0, 1)."""
     return (np.float64(next_random(stream) >> np.uint64(11)) + 0.5) / 9007199254740992.0
 
 
 @kernel
-def _derive(keys, counters, out):  # type: ignore[no-untyped-def]
+def _derive(keys, counters, out):
     stream = np.empty(1, np.uint64)
     for b in range(len(keys)):
         stream[0] = keys[b]

@@ -1,0 +1,99 @@
+"""The `lifeline` command."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lifeline.errors import LifelineError
+from lifeline.rules import Position, Rules
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Lifeline: train bots by self-play, and play against them.",
+)
+
+BaseOption = Annotated[int, typer.Option(help="Cells a side of the board, 3 to 12.")]
+OpeningOption = Annotated[str, typer.Option(help="strong_pie, weak_pie or komi_pie.")]
+
+
+@app.command()
+def perft(
+    base: BaseOption = 3,
+    turns: Annotated[int, typer.Option(min=0, max=40, help="Turns to count; a first turn's two stones are one.")] = 3,
+    opening: OpeningOption = "strong_pie",
+    adjacent_setup: Annotated[str, typer.Option(help="allowed or forbidden; weak_pie and komi_pie.")] = "allowed",
+) -> None:
+    """Count the sequences of legal turns from the start, without swap or komi."""
+    from lifeline import kernels
+
+    start = Position.start(Rules(base, opening, adjacent_setup=adjacent_setup))
+    for depth in range(1, turns + 1):
+        began = time.perf_counter()
+        count = kernels.perft(start, depth)
+        typer.echo(f"{depth:3d} {count:16d} {time.perf_counter() - began:9.2f} s")
+
+
+@app.command()
+def train(
+    config: Annotated[Path | None, typer.Argument(help="The run's YAML file, such as configs/base3.yaml.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a setting; may be repeated.")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop training after so many minutes.")] = None,
+    run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/NAME-TIME if not given.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random.")] = None,
+    workers: Annotated[int, typer.Option(min=0, max=0, help="0: everything in this process.")] = 0,
+    resume: Annotated[Path | None, typer.Option(metavar="RUN_DIR", help="Go on with this run.")] = None,
+) -> None:
+    """Train a bot by self-play. Ctrl-C saves and ends; --resume goes on."""
+    from training.config import load_config
+    from training.loop import Run
+
+    def report(line: str) -> None:
+        typer.echo(f"{time.strftime('%H:%M:%S')}  {line}")
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s  %(levelname)s  %(message)s", datefmt="%H:%M:%S")
+    if resume is not None:
+        if config is not None or set_ or run_dir is not None or seed is not None:
+            raise typer.BadParameter("--resume goes on with a run as it was begun: only --minutes can be changed")
+        run = Run.open(resume, report, minutes)
+    elif config is None:
+        raise typer.BadParameter("name a configuration, such as configs/base3.yaml, or a run to --resume")
+    else:
+        overrides = list(set_ or [])
+        overrides += [f"minutes={minutes}"] if minutes is not None else []
+        overrides += [f"seed={seed}"] if seed is not None else []
+        settings = load_config(config, tuple(overrides))
+        folder = run_dir or Path("runs") / f"{config.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+        run = Run.create(settings, folder, report)
+    report(f"run directory {run.folder}, {run.threads} threads, learner on {run.device}")
+    summary = run.train()
+    report(
+        f"{summary['games']} games, {summary['samples']} samples and {summary['learner_steps']} learner steps "
+        f"in {summary['training_seconds'] / 60:.1f} minutes"
+    )
+    report(f"the bot is {run.folder / summary['model']}; go on with: lifeline train --resume {run.folder}")
+
+
+def main() -> None:
+    """Entry point: errors of this project end in one line and exit code 1."""
+    try:
+        app()
+    except LifelineError as error:
+        typer.echo(f"lifeline: {' '.join(str(error).split())}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("lifeline: stopped", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

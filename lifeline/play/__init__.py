@@ -1,0 +1,1 @@
+"""Players: everything that can be asked for a move."""

@@ -1,0 +1,339 @@
+"""Exact values of small boards and endgames: depth-first search for a win, with a transposition table.
+
+A position is won for the player to move or lost, so the search only ever asks whether some move wins. Positions that a
+symmetry of the board takes into each other share one entry of the table.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from lifeline import kernels
+from lifeline.compiled import kernel, lowest_bit, popcount
+from lifeline.errors import LifelineError
+from lifeline.kernels import (
+    KOMI_MASK,
+    KOMI_SHIFT,
+    ONE,
+    OTHERS,
+    OVER_BIT,
+    PLACED_BIT,
+    TURN_MASK,
+    ZERO,
+    legal_cells,
+    load,
+    may_spend_komi,
+    may_swap,
+    seat_of,
+    slot,
+    step_state,
+    store,
+)
+from lifeline.rules import Position, Rules
+
+UInt64Array = npt.NDArray[np.uint64]
+
+# Entries looked at for a place in the table.
+_PROBES = 4
+# Nodes searched between two looks at the clock.
+_SLICE = 200_000
+
+WIN, LOSS, UNKNOWN = 1, -1, 0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the solver found.
+
+    Attributes:
+        value: +1 the player to move wins, -1 loses, None when a limit came first.
+        winning: the winning actions, ascending; None unless all moves were decided.
+        nodes: positions searched.
+        seconds: time taken.
+    """
+
+    value: int | None
+    winning: tuple[int, ...] | None
+    nodes: int
+    seconds: float
+
+
+@lru_cache(maxsize=16)
+def _byte_maps(rules: Rules) -> UInt64Array:
+    """uint64 [12, 8 W, 256, W]: where each symmetry takes the cells of each byte of a bitboard."""
+    spec = kernels.spec_of(rules)
+    words = len(spec.words)
+    maps = np.zeros((12, 8 * words, 256, words), np.uint64)
+    for s, symmetry in enumerate(rules.board.symmetries):
+        for cell, bit in enumerate(spec.cell_bit):
+            to = int(spec.cell_bit[symmetry[cell]])
+            with_bit = np.flatnonzero(np.arange(256) >> (int(bit) & 7) & 1)
+            maps[s, bit >> 3, with_bit, to >> 6] |= np.uint64(1 << (to & 63))
+    return maps
+
+
+class Solver:
+    """Solves positions of one set of rules; the table is kept from one to the next.
+
+    Args:
+        rules: what is played.
+        table_bits: the table has 2**table_bits entries, of 8 (2 W + 2) bytes each.
+    """
+
+    def __init__(self, rules: Rules, table_bits: int = 21) -> None:
+        self.rules = rules
+        self._spec = kernels.spec_of(rules)
+        self._words = len(self._spec.words)
+        self._maps = _byte_maps(rules)
+        self._table = np.zeros((1 << table_bits, 2 * self._words + 1), np.uint64)
+        self._values = np.zeros(1 << table_bits, np.int8)
+        # A game fills a cell or spends a point each turn, but for captures; deeper lines are cut as unknown.
+        self._depths = 4 * rules.num_cells
+        most = rules.num_actions
+        self._children = np.zeros((self._depths, most, kernels.state_size(self._words)), np.uint64)
+        self._order = np.zeros((self._depths, most), np.int64)
+        self._work = np.zeros(kernels.work_size(self._words), np.uint64)
+        self._key = np.zeros((2, 2 * self._words + 1), np.uint64)
+
+    def value(self, state: UInt64Array, max_nodes: int | None = None, max_seconds: float | None = None) -> int:
+        """Value of a packed state for the player to move: +1, -1, or 0 when a limit came first."""
+        return self._value(state, _Limits(max_nodes, max_seconds))
+
+    def _value(self, state: UInt64Array, limits: _Limits) -> int:
+        while True:
+            counter = np.array([0, limits.next_slice()], np.int64)
+            value = int(
+                search(
+                    state,
+                    0,
+                    self._children,
+                    self._order,
+                    counter,
+                    self._table,
+                    self._values,
+                    self._maps,
+                    self._key,
+                    self._work,
+                    self._spec,
+                )
+            )
+            limits.nodes += int(counter[0])
+            # A slice that ran out has left what it found in the table: the next one goes on from there.
+            if value != UNKNOWN or limits.exhausted():
+                return value
+
+    def solve(self, position: Position, max_nodes: int | None = None, max_seconds: float | None = None) -> Solution:
+        """Value and all winning moves of a position.
+
+        Args:
+            max_nodes, max_seconds: limits; what they leave undecided is None in the result.
+
+        Raises:
+            LifelineError: the position is of other rules.
+        """
+        if position.rules.base != self.rules.base or position.rules.opening != self.rules.opening:
+            raise LifelineError(f"a position of {position.rules} for a solver of {self.rules}")
+        limits = _Limits(max_nodes, max_seconds)
+        value, winning, complete = LOSS, [], True
+        for action in position.legal_actions():
+            after = position.play(action)
+            found = self._value(kernels.encode_position(after), limits)
+            if after.to_play != position.to_play:
+                found = -found
+            complete = complete and found != UNKNOWN
+            if found == WIN:
+                winning.append(action)
+        value = WIN if winning else LOSS if complete else UNKNOWN
+        return Solution(value or None, tuple(winning) if complete else None, limits.nodes, limits.seconds())
+
+
+class _Limits:
+    """Nodes and seconds that may still be spent."""
+
+    def __init__(self, max_nodes: int | None, max_seconds: float | None) -> None:
+        self.max_nodes, self.max_seconds = max_nodes, max_seconds
+        self.nodes = 0
+        self._slice = _SLICE
+        self._began = time.perf_counter()
+
+    def next_slice(self) -> int:
+        """Nodes of the next slice: each longer than the last, so that resuming costs little in all."""
+        self._slice = int(self._slice * 1.5)
+        left = self._slice if self.max_nodes is None else min(self._slice, self.max_nodes - self.nodes)
+        return max(1, left)
+
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.perf_counter() - self._began
+
+    def exhausted(self) -> bool:
+        """Whether a limit has been reached."""
+        out_of_nodes = self.max_nodes is not None and self.nodes >= self.max_nodes
+        return out_of_nodes or (self.max_seconds is not None and self.seconds() >= self.max_seconds)
+
+
+@kernel
+def canonical_key(state, maps, key, spec):
+    """key[0] = black, white and meta of the state, seen through the symmetry that makes the stones least."""
+    num_words = len(spec.words)
+    for s in range(12):
+        for i in range(2 * num_words):
+            key[1, i] = ZERO
+        for colour in range(2):
+            for byte in range(8 * num_words):
+                bits = state[colour * num_words + (byte >> 3)] >> np.uint64((byte & 7) * 8) & np.uint64(0xFF)
+                if bits != ZERO:
+                    for i in range(num_words):
+                        key[1, colour * num_words + i] |= maps[s, byte, np.int64(bits), i]
+        less = s == 0
+        if not less:
+            for i in range(2 * num_words):
+                if key[1, i] != key[0, i]:
+                    less = key[1, i] < key[0, i]
+                    break
+        if less:
+            for i in range(2 * num_words):
+                key[0, i] = key[1, i]
+    meta = state[4 * num_words]
+    turn = meta & TURN_MASK
+    # All that bears on the value: who places, the phase of the opening, whether a swap is open, the komi. Never 0.
+    phase = turn if np.int64(turn) < spec.opening_turns else np.uint64(8) | (turn & ONE)
+    swap = np.uint64(1 << 6) if may_swap(meta, spec) else ZERO
+    placed = np.uint64(1 << 5) if meta & PLACED_BIT != ZERO else ZERO
+    key[0, 2 * num_words] = phase | swap | placed | np.uint64(1 << 7) | (meta >> KOMI_SHIFT & KOMI_MASK) << np.uint64(8)
+
+
+@kernel
+def home_of(key, size):
+    """Index in a table of `size` entries, a power of two, of a key."""
+    mixed = np.uint64(0x9E3779B97F4A7C15)
+    for word in key:
+        mixed = (mixed ^ word) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    return np.int64((mixed ^ mixed >> np.uint64(32)) & np.uint64(size - 1))
+
+
+@kernel
+def probe(key, table, values):
+    """The value kept for a key, or UNKNOWN."""
+    home = home_of(key, len(values))
+    for k in range(_PROBES):
+        at = (home + k) & (len(values) - 1)
+        same = True
+        for i in range(len(key)):
+            if table[at, i] != key[i]:
+                same = False
+                break
+        if same:
+            return np.int64(values[at])
+    return 0
+
+
+@kernel
+def keep(key, value, table, values):
+    """Keep a value: in a free place near home, else over the entry at home."""
+    home = home_of(key, len(values))
+    chosen = home
+    last = len(key) - 1
+    for k in range(_PROBES):
+        at = (home + k) & (len(values) - 1)
+        if table[at, last] == ZERO:
+            chosen = at
+            break
+    for i in range(len(key)):
+        table[chosen, i] = key[i]
+    values[chosen] = value
+
+
+@kernel
+def search(state, depth, children, order, counter, table, values, maps, key, t, spec):
+    """Value of a state for its player: WIN, LOSS, or UNKNOWN when counter[0] nodes reached counter[1]."""
+    num_words = len(spec.words)
+    over = 4 * num_words
+    if state[over] & OVER_BIT != ZERO:
+        return -1
+    canonical_key(state, maps, key, spec)
+    known = probe(key[0], table, values)
+    if known != 0:
+        return known
+    if counter[0] >= counter[1] or depth >= len(children):
+        return 0
+    counter[0] += 1
+    seat = seat_of(state[over])
+    # Make all children. One already known to win ends the search here.
+    others = slot(OTHERS, spec)
+    load(t, state)
+    legal_cells(t, others, spec)
+    cells = t[others : others + num_words].copy()
+    count = 0
+    value = -1
+    extra = 0
+    word = 0
+    while True:
+        action = -1
+        while word < num_words and cells[word] == ZERO:
+            word += 1
+        if word < num_words:
+            action = spec.bit_cell[64 * word + np.int64(lowest_bit(cells[word]))]
+            cells[word] &= cells[word] - ONE
+        else:
+            if extra == 0:
+                extra = 1
+                if may_swap(state[over], spec):
+                    action = spec.num_cells
+            if action < 0 and extra == 1:
+                extra = 2
+                if may_spend_komi(state[over], spec):
+                    action = spec.num_cells + 1
+            if action < 0:
+                break
+        load(t, state)
+        step_state(t, action, spec)
+        child = children[depth, count]
+        store(t, child)
+        same = seat_of(child[over]) == seat
+        if child[over] & OVER_BIT != ZERO:
+            found = -1
+        else:
+            canonical_key(child, maps, key, spec)
+            found = probe(key[0], table, values)
+        if not same:
+            found = -found
+        if found == 1:
+            value = 1
+            break
+        if found == 0:
+            # Try first what leaves the other colour least room and the own one most.
+            colour = np.int64(state[over] & ONE)
+            own, enemy = 0, 0
+            for i in range(num_words):
+                own += np.int64(popcount(child[(2 + colour) * num_words + i]))
+                enemy += np.int64(popcount(child[(3 - colour) * num_words + i]))
+            order[depth, count] = (enemy - own) * 1024 + count
+            count += 1
+    if value != 1:
+        picked = order[depth, :count]
+        picked.sort()
+        for k in range(count):
+            child = children[depth, picked[k] & 1023]
+            same = seat_of(child[over]) == seat
+            found = search(child, depth + 1, children, order, counter, table, values, maps, key, t, spec)
+            if not same:
+                found = -found
+            if found == 1:
+                value = 1
+                break
+            if found == 0:
+                value = 0
+                if counter[0] >= counter[1]:
+                    break
+    if value != 0:
+        canonical_key(state, maps, key, spec)
+        keep(key[0], value, table, values)
+    return value

@@ -1,0 +1,1 @@
+"""Learning to play Lifeline by self-play."""

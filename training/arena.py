@@ -1,0 +1,104 @@
+"""Matches: two players, games in pairs from varied openings, each opening played with seats exchanged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lifeline.env import BatchEnv
+from lifeline.play.players import Player
+from lifeline.rules import Position, Rules
+from lifeline.streams import derive, draw_keys
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """What a match came to, from the side of its first player.
+
+    Attributes:
+        name: the first player; opponent: the second.
+        games: games played; wins: of the first player.
+        distinct_games: different sequences of moves among them.
+        mean_plies: their mean length.
+        low, high: 95 % interval of the share of wins (Wilson's, games taken as independent).
+    """
+
+    name: str
+    opponent: str
+    games: int
+    wins: int
+    distinct_games: int
+    mean_plies: float
+    low: float
+    high: float
+
+    def line(self) -> str:
+        """One line for a person."""
+        share = 100 * self.wins / self.games
+        return (
+            f"{self.name} against {self.opponent}: {self.wins} of {self.games} games won, {share:.1f} % "
+            f"(95 % interval {100 * self.low:.1f}-{100 * self.high:.1f}), {self.distinct_games} distinct games, "
+            f"{self.mean_plies:.1f} plies on average"
+        )
+
+
+def wilson_interval(wins: int, games: int, z: float = 1.959964) -> tuple[float, float]:
+    """The 95 % interval of a share by Wilson's score; sensible at 0 and 100 % too."""
+    share, spread = wins / games, z * z / games
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt(share * (1 - share) / games + spread / (4 * games))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def random_openings(rules: Rules, count: int, rng: np.random.Generator) -> list[Position]:
+    """Positions after random first turns of both players, no swap; distinct as far as there are enough."""
+    found: dict[str, Position] = {}
+    tries = 0
+    while len(found) < count and tries < 50 * count:
+        tries += 1
+        position = random_opening(rules, rng)
+        found.setdefault(position.text(), position)
+    openings = list(found.values())
+    return [openings[i % len(openings)] for i in range(count)]
+
+
+def random_opening(rules: Rules, rng: np.random.Generator) -> Position:
+    """One position after random first turns of both players, no swap."""
+    env = BatchEnv(rules, 1)
+    while (position := env.position(0)).turn < 2:
+        env.step(rng.choice(np.flatnonzero(env.legal_action_mask[0, : rules.num_cells]), size=1))
+    return position
+
+
+def play_match(player: Player, opponent: Player, openings: Sequence[Position], rng: np.random.Generator) -> MatchResult:
+    """Play every opening twice, seats exchanged, all games at once.
+
+    Args:
+        openings: at least one running position, all of the same rules.
+    """
+    games = 2 * len(openings)
+    env = BatchEnv(openings[0].rules, games)
+    env.reset(positions=[p for p in openings for _ in range(2)])
+    first_seat = np.arange(games) % 2  # the seat of `player` in each game
+    keys = draw_keys(rng, games)
+    moves: list[list[int]] = [[] for _ in range(games)]
+    ply = 0
+    while not env.terminated.all():
+        actions = np.zeros(games, np.int64)
+        for side, who in ((True, player), (False, opponent)):
+            rows = np.flatnonzero(~env.terminated & ((env.to_play == first_seat) == side))
+            if len(rows):
+                actions[rows] = who.choose(env, rows, derive(keys[rows], np.full(len(rows), ply)))
+        for row in np.flatnonzero(~env.terminated):
+            moves[row].append(int(actions[row]))
+        env.step(actions)
+        ply += 1
+    wins = int(((env.outcome == 1) == (first_seat == 0)).sum())
+    played = {(openings[row // 2].text(), tuple(m)) for row, m in enumerate(moves)}
+    low, high = wilson_interval(wins, games)
+    return MatchResult(
+        player.name, opponent.name, games, wins, len(played), float(np.mean([len(m) for m in moves])), low, high
+    )

@@ -1,0 +1,251 @@
+"""One run = one validated YAML file. Every default stands here once, with its meaning, unit and range."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lifeline.errors import ConfigError, RulesError
+from lifeline.rules import Rules
+from training.network import NetworkConfig
+
+# Limits keep damaged or hostile files from asking for absurd amounts of work.
+_MAX_FILE = 1_000_000
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class GameConfig(_Section):
+    """What is played."""
+
+    base: int = 3
+    """Cells a side of the board, 3 to 12."""
+    opening: Literal["strong_pie", "weak_pie", "komi_pie"] = "strong_pie"
+    """The opening rule."""
+    komi: int = 0
+    """Points of komi, 0 to 99; komi_pie only."""
+    adjacent_setup: Literal["allowed", "forbidden"] = "allowed"
+    """Whether a second stone may touch the first; weak_pie and komi_pie only."""
+
+    def rules(self) -> Rules:
+        """The rules of this section.
+
+        Raises:
+            RulesError: they do not exist.
+        """
+        return Rules(self.base, self.opening, self.komi, self.adjacent_setup)
+
+
+class SearchConfig(_Section):
+    """Gumbel search in self-play."""
+
+    num_simulations: int = Field(default=16, ge=2, le=100_000)
+    """Leaves grown for each move. More: better targets, fewer games."""
+    max_considered: int = Field(default=16, ge=2, le=399)
+    """Actions considered at the root; no use above num_simulations."""
+    c_visit: float = Field(default=50.0, ge=0)
+    """Constant of the value transform, in visits."""
+    c_scale: float = Field(default=0.2, gt=0)
+    """Scale of the value transform, for values in [0, 1]. Greater: the search trusts values more, the prior less."""
+
+
+class SelfPlayConfig(_Section):
+    """How games are made."""
+
+    batch_size: int = Field(default=256, ge=1, le=65_536)
+    """Games played at once; the batch of the evaluator. Memory grows with it."""
+    plies_per_iteration: int = Field(default=8, ge=1)
+    """Plies of all games between two visits to the learner. Fewer: fresher weights, more switching."""
+    random_opening_share: float = Field(default=0.3, ge=0, le=1)
+    """Share of games that start from random first turns, so that the bot knows openings it would not choose."""
+    ply_cap: int = Field(default=0, ge=0)
+    """Plies after which a game is dropped with a warning; 0 = four times the number of cells, never met in practice."""
+
+
+class ReplayConfig(_Section):
+    """Which samples are learnt from."""
+
+    capacity: int = Field(default=400_000, ge=1)
+    """Samples kept at most; memory and checkpoints grow with it."""
+    min_window: int = Field(default=20_000, ge=1)
+    """The newest samples that are always drawn from."""
+    window_fraction: float = Field(default=0.5, gt=0, le=1)
+    """Beyond that, the newest share of all samples ever made."""
+
+
+class LearnerConfig(_Section):
+    """How they are learnt from."""
+
+    batch_size: int = Field(default=256, ge=1)
+    """Samples in a step."""
+    samples_per_sample: float = Field(default=4.0, gt=0)
+    """Samples used for each sample made: the throttle between self-play and learner."""
+    min_samples: int = Field(default=4_000, ge=1)
+    """Samples made before learning starts."""
+    learning_rate: float = Field(default=2e-3, gt=0)
+    """Of AdamW."""
+    warmup_steps: int = Field(default=100, ge=0)
+    """Steps over which the rate rises from zero."""
+    weight_decay: float = Field(default=1e-4, ge=0)
+    """Of AdamW, on weights but not on biases."""
+    max_grad_norm: float = Field(default=5.0, gt=0)
+    """Gradients are scaled down to this norm."""
+    average_decay: float = Field(default=0.995, ge=0, lt=1)
+    """Of the averaged weights, for each step; they are what plays."""
+    value_weight: float = Field(default=1.0, gt=0)
+    """Weight of the value loss beside the policy loss."""
+    root_value_share: float = Field(default=0.3, ge=0, le=1)
+    """Share of the search's root value in the value target; the rest is the outcome."""
+
+
+class CheckpointConfig(_Section):
+    """What is saved, and when."""
+
+    every: int = Field(default=20, ge=1)
+    """Iterations between two checkpoints."""
+    keep_last: int = Field(default=2, ge=1)
+    """Newest checkpoints kept whole, to go on from."""
+    keep_every: int = Field(default=200, ge=1)
+    """Of every so many iterations the weights are kept for ever; a multiple of `every`."""
+
+
+class EvaluationConfig(_Section):
+    """The match at the end of a run."""
+
+    games: int = Field(default=200, ge=0)
+    """Games against each opponent, in pairs with seats exchanged, so an even number; 0 for no match."""
+    num_simulations: int = Field(default=64, ge=2, le=100_000)
+    """Leaves grown for each of the bot's moves."""
+    opponents: tuple[str, ...] = ("random", "rollout:1000")
+    """Players met: `random`, or `rollout:N` for UCT with N random rollouts a move."""
+
+
+class Config(_Section):
+    """A whole run."""
+
+    seed: int = Field(default=0, ge=0, le=2**63 - 1)
+    """Of everything random in the run."""
+    minutes: float | None = Field(default=None, gt=0)
+    """Time after which training stops; None for no limit."""
+    max_iterations: int | None = Field(default=None, ge=0)
+    """Iterations after which training stops; None for no limit."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the learner runs, and the evaluator with it; auto takes CUDA where there is one."""
+    threads: int = Field(default=0, ge=0, le=1024)
+    """CPU threads for evaluator and learner; 0 = all cores. Results are bit-equal only for equal numbers."""
+    game: GameConfig = GameConfig()
+    network: NetworkConfig = NetworkConfig()
+    search: SearchConfig = SearchConfig()
+    selfplay: SelfPlayConfig = SelfPlayConfig()
+    replay: ReplayConfig = ReplayConfig()
+    learner: LearnerConfig = LearnerConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+
+    @model_validator(mode="after")
+    def _couplings(self) -> Config:
+        try:
+            self.game.rules()
+        except RulesError as error:
+            raise ValueError(f"game: {error}") from None
+        if self.replay.min_window > self.replay.capacity:
+            raise ValueError(
+                f"replay.min_window {self.replay.min_window} exceeds replay.capacity {self.replay.capacity}"
+            )
+        if self.checkpoint.keep_every % self.checkpoint.every:
+            raise ValueError(
+                f"checkpoint.keep_every {self.checkpoint.keep_every} must be a multiple of "
+                f"checkpoint.every {self.checkpoint.every}"
+            )
+        if self.evaluation.games % 2:
+            raise ValueError(f"evaluation.games must be even, games are played in pairs, not {self.evaluation.games}")
+        return self
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {key}"
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{key}: {message}, not {str(first['input'])[:60]!r}" if key else message
+
+
+def build_config(values: Any, source: str) -> Config:
+    """Validate plain values.
+
+    Raises:
+        ConfigError: an unknown key, a value out of range or a violated coupling; the message names source and key.
+    """
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        raise ConfigError(f"{source}: a run configuration is a mapping of keys to values")
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(f"{source}: {_one_line(error)}") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """The plain values of a YAML file.
+
+    Raises:
+        ConfigError: missing, unreadable or no YAML; the message says where.
+    """
+    try:
+        if path.stat().st_size > _MAX_FILE:
+            raise ConfigError(f"{path}: larger than any run configuration")
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not a text in UTF-8") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
+    """Read a run's configuration.
+
+    Args:
+        path: the YAML file.
+        overrides: settings such as "search.num_simulations=64", applied on top, later ones last.
+
+    Raises:
+        ConfigError: see `read_yaml` and `build_config`.
+    """
+    values = read_yaml(path)
+    values = {} if values is None else values
+    for override in overrides:
+        _apply(values, override)
+    return build_config(values, str(path))
+
+
+def _apply(values: Any, override: str) -> None:
+    key, equals, text = override.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(parts):
+        raise ConfigError(f"--set takes key=value, such as search.num_simulations=64, not {override[:60]!r}")
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        raise ConfigError(f"--set {override[:60]!r}: the value is not valid YAML") from None
+    at = values
+    for part in parts[:-1]:
+        if not isinstance(at, dict):
+            raise ConfigError(f"--set {override[:60]!r}: {part} is not a section")
+        at = at.setdefault(part, {})
+    if not isinstance(at, dict):
+        raise ConfigError(f"--set {override[:60]!r}: {'.'.join(parts[:-1])} is not a section")
+    at[parts[-1]] = value
+
+
+def dump_config(config: Config) -> str:
+    """The resolved configuration as YAML, every field with its value; `load_config` reads it back equal."""
+    return str(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))

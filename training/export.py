@@ -1,0 +1,143 @@
+"""From a network to the ONNX file that self-play runs and players download.
+
+Tracing takes torch seconds, filling weights into a traced graph milliseconds: the graph is traced once for a shape of
+network and kept in the user's cache, and every set of weights is filled into a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import warnings
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import onnx
+import torch
+from onnx import numpy_helper
+from torch import Tensor
+
+import training.network
+from lifeline.compiled import user_cache
+from lifeline.errors import ModelError
+from lifeline.files import write_atomic
+from lifeline.observation import NUM_PLANES, OBSERVATION_VERSION, PLANES
+from lifeline.search.evaluator import FORMAT_KEY, MODEL_FORMAT, OBSERVATION_KEY, OUTPUTS
+from lifeline.version import __version__
+from training.network import Exportable, Network, NetworkConfig
+
+_PREFIX = "network."
+
+
+def export_onnx(
+    config: NetworkConfig, weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
+) -> bytes:
+    """One self-contained ONNX file for every board size.
+
+    Args:
+        config: size of the network.
+        weights: its state dict.
+        metadata: entries to put in beside format and versions.
+
+    Raises:
+        ModelError: the weights are not those of such a network.
+    """
+    model = onnx.ModelProto()
+    model.CopyFrom(_graph(config))
+    for initializer in model.graph.initializer:
+        if not initializer.name.startswith(_PREFIX):
+            continue
+        tensor = weights.get(initializer.name.removeprefix(_PREFIX))
+        if tensor is None or list(tensor.shape) != list(initializer.dims):
+            raise ModelError(f"the weights do not fit the network: {initializer.name}")
+        initializer.CopyFrom(numpy_helper.from_array(tensor.detach().float().cpu().numpy(), initializer.name))
+    entries = {
+        FORMAT_KEY: str(MODEL_FORMAT),
+        OBSERVATION_KEY: str(OBSERVATION_VERSION),
+        "planes": ",".join(name for name, _ in PLANES),
+        "network": config.model_dump_json(),
+        "program": f"lifeline {__version__}",
+        **(metadata or {}),
+    }
+    for key, value in entries.items():
+        model.metadata_props.add(key=key, value=value)
+    return bytes(model.SerializeToString())
+
+
+@lru_cache(maxsize=8)
+def _graph(config: NetworkConfig) -> onnx.ModelProto:
+    """The traced graph of a network of this size, its weights arbitrary."""
+    sources = Path(training.network.__file__).read_bytes() + Path(__file__).read_bytes()
+    versions = f"{torch.__version__} {onnx.__version__} {NUM_PLANES}"
+    key = hashlib.sha256(sources + (config.model_dump_json() + versions).encode()).hexdigest()[:20]
+    path = user_cache() / "graphs" / f"{key}.onnx"
+    try:
+        model = onnx.load_model_from_string(path.read_bytes())
+        onnx.checker.check_model(model)
+        return model
+    except Exception:  # not there, or damaged: made anew either way
+        pass
+    model = _trace(config)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, model.SerializeToString())
+    except OSError:  # the cache only saves time
+        pass
+    return model
+
+
+def _trace(config: NetworkConfig) -> onnx.ModelProto:
+    network = Exportable(Network(config)).eval()
+    free = torch.export.Dim.DYNAMIC
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the exporter's own code; the result is checked against torch by tests
+        program = torch.onnx.export(
+            network,
+            (torch.rand(2, NUM_PLANES, 5, 5),),
+            dynamo=True,
+            verbose=False,
+            optimize=False,  # would rename and merge the weights, which are to be filled in by name
+            external_data=False,
+            input_names=["planes"],
+            output_names=list(OUTPUTS),
+            dynamic_shapes=({0: free, 2: free, 3: free},),
+        )
+    if program is None:
+        raise ModelError("torch could not export the network")
+    model = program.model_proto
+    _strip(model)
+    return model
+
+
+def _strip(model: onnx.ModelProto) -> None:
+    """Drop what the tracer notes about itself (source lines, paths), and give the free axes their names."""
+    model.producer_name, model.producer_version, model.doc_string = "lifeline", __version__, ""
+    del model.metadata_props[:]
+    for node in model.graph.node:
+        del node.metadata_props[:]
+        node.doc_string = ""
+    for value in [*model.graph.input, *model.graph.output, *model.graph.value_info, *model.graph.initializer]:
+        del value.metadata_props[:]
+    del model.graph.metadata_props[:]
+    axes = {"planes": ("batch", None, "height", "width"), "policy_grid": ("batch", "height", "width")}
+    axes |= {"policy_global": ("batch", None), "value": ("batch",)}
+    for value in [*model.graph.input, *model.graph.output]:
+        for dim, name in zip(value.type.tensor_type.shape.dim, axes[value.name], strict=True):
+            if name:
+                dim.dim_param = name
+    del model.graph.value_info[:]
+
+
+def network_config_of(text: str) -> NetworkConfig:
+    """The size of a network from a model's or checkpoint's `network` entry.
+
+    Raises:
+        ModelError: not such an entry.
+    """
+    try:
+        return NetworkConfig.model_validate(json.loads(text))
+    except ValueError:
+        raise ModelError("the network entry is damaged") from None

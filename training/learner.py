@@ -1,0 +1,166 @@
+"""The learner: batches in, better weights out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lifeline.errors import RunError
+from lifeline.rules import Rules
+from training.config import LearnerConfig
+from training.network import Network, NetworkConfig
+from training.replay import ReplayBuffer
+from training.samples import batch_of
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Means over the steps of one call of `learn`. Entropies and losses in nats.
+
+    Attributes:
+        policy: cross-entropy of the policy against its target.
+        value: cross-entropy of the value against its target.
+        target_entropy: entropy of the policy targets: the floor of `policy`.
+        grad_norm: norm of the gradient before clipping.
+        steps: steps taken.
+    """
+
+    policy: float
+    value: float
+    target_entropy: float
+    grad_norm: float
+    steps: int
+
+
+class Learner:
+    """Trains a network from a replay buffer, and keeps the running average of its weights, which is what plays.
+
+    Args:
+        rules: what is played.
+        network: size of the network.
+        config: how it is trained.
+        rng: draws samples and symmetries.
+        seed: of the first weights.
+        device: where it runs.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        network: NetworkConfig,
+        config: LearnerConfig,
+        rng: np.random.Generator,
+        seed: int,
+        device: torch.device,
+    ) -> None:
+        self._rules, self._config, self._rng, self.device = rules, config, rng, device
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            built = Network(network)
+        # Channels last is what the convolutions are fastest in, on CPUs as on GPUs.
+        self.network = built.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._names = [name for name, _ in self.network.named_parameters()]
+        self._parameters = list(self.network.parameters())
+        self._average = [p.detach().clone() for p in self._parameters]
+        decayed = [p for p in self._parameters if p.ndim > 1]
+        plain = [p for p in self._parameters if p.ndim <= 1]
+        self._optimizer = torch.optim.AdamW(
+            [{"params": decayed, "weight_decay": config.weight_decay}, {"params": plain, "weight_decay": 0.0}],
+            lr=config.learning_rate,
+            fused=True,
+        )
+        self.steps = 0
+
+    def learn(self, replay: ReplayBuffer, steps: int) -> Losses:
+        """Take so many steps, at least one.
+
+        Raises:
+            RunError: a loss or gradient is not finite; the weights are those before that step.
+        """
+        sums = np.zeros(4)
+        for _ in range(steps):
+            sums += self._step(replay)
+        policy, value, entropy, norm = (float(s) for s in sums / steps)
+        return Losses(policy, value, entropy, norm, steps)
+
+    def _step(self, replay: ReplayBuffer) -> tuple[float, float, float, float]:
+        c = self._config
+        samples = replay.draw(c.batch_size, self._rng)
+        batch = batch_of(samples, self._rules, self._rng.integers(0, 12, size=c.batch_size))
+        planes = self._tensor(batch.planes).contiguous(memory_format=torch.channels_last)
+        target, legal = self._tensor(batch.policy), self._tensor(batch.legal)
+        policy_loss, value_loss = losses_of(self.network(planes), target, legal, self._tensor(batch.value))
+        loss = policy_loss + c.value_weight * value_loss
+        for group in self._optimizer.param_groups:
+            group["lr"] = c.learning_rate * min(1.0, (self.steps + 1) / max(1, c.warmup_steps))
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = float(torch.nn.utils.clip_grad_norm_(self._parameters, c.max_grad_norm))
+        total = float(loss.detach())
+        if not (math.isfinite(total) and math.isfinite(norm)):
+            raise RunError(f"the loss is not finite at learner step {self.steps + 1} (loss {total}, gradient {norm})")
+        self._optimizer.step()
+        self.steps += 1
+        # While young, the average forgets fast, so that it is not held back by the first random weights.
+        decay = min(c.average_decay, self.steps / (self.steps + 10))
+        with torch.no_grad():
+            torch._foreach_lerp_(self._average, self._parameters, 1 - decay)
+        entropy = float(-(target * target.clamp_min(1e-30).log()).sum(dim=1).mean())
+        return float(policy_loss.detach()), float(value_loss.detach()), entropy, norm
+
+    def _tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+    def average_weights(self) -> dict[str, Tensor]:
+        """The averaged weights by name: what plays."""
+        return dict(zip(self._names, self._average, strict=True))
+
+    def state(self) -> dict[str, Tensor]:
+        """All that is needed to go on, by name, on the CPU: weights, their average, the optimiser's moments."""
+        out = {}
+        for name, parameter, average in zip(self._names, self._parameters, self._average, strict=True):
+            out[f"weights.{name}"] = parameter.detach()
+            out[f"average.{name}"] = average
+            for key, value in self._optimizer.state[parameter].items():
+                out[f"optimizer.{key}.{name}"] = value
+        return {name: tensor.cpu().contiguous() for name, tensor in out.items()}
+
+    def load_state(self, state: dict[str, Tensor], steps: int) -> None:
+        """Go on from what `state` gave after so many steps."""
+        with torch.no_grad():
+            for name, parameter, average in zip(self._names, self._parameters, self._average, strict=True):
+                parameter.copy_(state[f"weights.{name}"])
+                average.copy_(state[f"average.{name}"])
+        for name, parameter in zip(self._names, self._parameters, strict=True):
+            moments = {
+                key: state[f"optimizer.{key}.{name}"].clone()
+                for key in ("step", "exp_avg", "exp_avg_sq")
+                if f"optimizer.{key}.{name}" in state
+            }
+            for key in moments.keys() - {"step"}:
+                moments[key] = torch.empty_like(parameter).copy_(moments[key])  # in the parameter's memory format
+            if moments:
+                self._optimizer.state[parameter] = moments
+        self.steps = steps
+
+
+def losses_of(
+    outputs: tuple[Tensor, Tensor, Tensor], policy: Tensor, legal: Tensor, value: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Mean policy and value losses of a batch, in nats.
+
+    Args:
+        outputs: of the network: policy_grid [B, H, W], policy_global [B, 2], value_logit [B].
+        policy: float32 [B, P] targets over grid and global actions; legal: bool [B, P].
+        value: float32 [B] in [0, 1].
+    """
+    policy_grid, policy_global, value_logit = outputs
+    logits = torch.cat([policy_grid.flatten(1), policy_global], dim=1).masked_fill(~legal, -1e9)
+    policy_loss = -(policy * F.log_softmax(logits, dim=1)).sum(dim=1).mean()
+    return policy_loss, F.binary_cross_entropy_with_logits(value_logit, value)

@@ -1,0 +1,126 @@
+"""The policy/value network: a residual tower of hex convolutions, for any board size with one set of weights.
+
+In:  planes float32 [B, C, H, W], plane 0 the board mask.
+Out: policy_grid [B, H, W] and policy_global [B, 2] (swap, spend komi), unnormalised log-probabilities,
+     value_logit [B], the log-odds that the player to move wins.
+
+Activations are masked to the board after every layer and pooled over its cells only, so that what lies off the board,
+and how much of it, cannot matter. There is no normalisation layer: each block starts as the identity instead.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+from lifeline.observation import NUM_PLANES
+
+
+class NetworkConfig(BaseModel):
+    """Size of the network."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    blocks: int = Field(default=4, ge=1, le=64)
+    """Residual blocks of two hex convolutions each."""
+    channels: int = Field(default=32, ge=4, le=1024)
+    """Channels of the tower."""
+    pool_every: int = Field(default=2, ge=1, le=64)
+    """Every so many blocks one looks at the whole board by global pooling."""
+    head_channels: int = Field(default=16, ge=1, le=1024)
+    """Channels of the policy and of the value head."""
+    value_hidden: int = Field(default=32, ge=1, le=4096)
+    """Units of the value head's hidden layer."""
+
+
+class HexConv(nn.Module):
+    """A convolution over a cell and its six neighbours: 3x3 on the axial grid with two opposite corners at zero.
+
+    The weights are kept as [out, in, 7], row by row through the hexagon; the corners stand at both ends of the
+    flattened 3x3 kernel, so padding by one on either side makes it.
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs, 7))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        nn.init.kaiming_normal_(self.weight, nonlinearity="relu")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, in, H, W] to [B, out, H, W]; what is written off the board is the caller's to mask."""
+        outputs, inputs, _ = self.weight.shape
+        return F.conv2d(x, F.pad(self.weight, (1, 1)).view(outputs, inputs, 3, 3), self.bias, padding=1)
+
+
+def pool(x: Tensor, mask: Tensor, cells: Tensor) -> Tensor:
+    """Mean and maximum over the cells of the board: [B, C, H, W] masked and non-negative to [B, 2 C]."""
+    return torch.cat([x.sum(dim=(2, 3)) / cells, x.amax(dim=(2, 3))], dim=1)
+
+
+class Block(nn.Module):
+    """A residual block; with `pooled` its middle layer also sees the whole board."""
+
+    def __init__(self, channels: int, pooled: bool) -> None:
+        super().__init__()
+        self.first = HexConv(channels, channels)
+        self.second = HexConv(channels, channels)
+        nn.init.zeros_(self.second.weight)
+        self.pooled = nn.Linear(2 * channels, channels) if pooled else None
+
+    def forward(self, x: Tensor, mask: Tensor, cells: Tensor) -> Tensor:
+        """[B, channels, H, W] to the same, masked."""
+        y = F.relu(self.first(F.relu(x))) * mask
+        if self.pooled is not None:
+            y = F.relu(y + self.pooled(pool(y, mask, cells))[:, :, None, None]) * mask
+        return cast(Tensor, x + self.second(y) * mask)
+
+
+class Network(nn.Module):
+    """See the module's text."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        c, h = config.channels, config.head_channels
+        self.stem = HexConv(NUM_PLANES, c)
+        self.blocks = nn.ModuleList(Block(c, pooled=(i + 1) % config.pool_every == 0) for i in range(config.blocks))
+        self.policy_cells = nn.Conv2d(c, h, 1)
+        self.policy_pooled = nn.Linear(2 * h, h)
+        self.policy_out = nn.Conv2d(h, 1, 1)
+        self.policy_global = nn.Linear(2 * h, 2)
+        self.value_cells = nn.Conv2d(c, h, 1)
+        self.value_hidden = nn.Linear(2 * h, config.value_hidden)
+        self.value_out = nn.Linear(config.value_hidden, 1)
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Planes to (policy_grid, policy_global, value_logit)."""
+        mask = planes[:, :1]
+        cells = mask.sum(dim=(2, 3))
+        x = self.stem(planes) * mask
+        for block in self.blocks:
+            x = block(x, mask, cells)
+        x = F.relu(x)
+        p = F.relu(self.policy_cells(x)) * mask
+        p_pooled = pool(p, mask, cells)
+        p = F.relu(p + self.policy_pooled(p_pooled)[:, :, None, None])
+        policy_grid = (self.policy_out(p) * mask)[:, 0]
+        v = F.relu(self.value_cells(x)) * mask
+        value_logit = self.value_out(F.relu(self.value_hidden(pool(v, mask, cells))))[:, 0]
+        return policy_grid, self.policy_global(p_pooled), value_logit
+
+
+class Exportable(nn.Module):
+    """A network with the public signature: the value in [-1, 1] in place of its log-odds."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Planes to (policy_grid, policy_global, value)."""
+        policy_grid, policy_global, value_logit = self.network(planes)
+        return policy_grid, policy_global, torch.tanh(value_logit / 2)

@@ -1,0 +1,78 @@
+"""What is kept: a ring of samples, of which the newest are drawn from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from training.config import ReplayConfig
+from training.targets import Samples
+
+
+class ReplayBuffer:
+    """The newest samples of a run.
+
+    Args:
+        config: capacity and window.
+        state_size: words in a packed state.
+        num_actions: A.
+    """
+
+    def __init__(self, config: ReplayConfig, state_size: int, num_actions: int) -> None:
+        self._config = config
+        self._arrays: dict[str, npt.NDArray[Any]] = {
+            "states": np.zeros((0, state_size), np.uint64),
+            "policy_targets": np.zeros((0, num_actions), np.float32),
+            "value_targets": np.zeros(0, np.float32),
+        }
+        self.total = 0
+
+    @property
+    def window(self) -> int:
+        """Samples drawn from now: the newest share of all ever made, within the bounds of the config."""
+        c = self._config
+        wanted = max(c.min_window, int(c.window_fraction * self.total))
+        return min(wanted, c.capacity, self.total)
+
+    def add(self, samples: Samples) -> None:
+        """Put samples in, in order, over the oldest ones when full."""
+        for start in range(0, len(samples), self._config.capacity):
+            self._add(samples, start, min(len(samples), start + self._config.capacity))
+
+    def _add(self, samples: Samples, start: int, end: int) -> None:
+        room = len(self._arrays["states"])
+        needed = min(self._config.capacity, self.total + end - start)
+        if needed > room:
+            # Grown by doubling: a long run's memory is taken only when it has the samples to fill it.
+            self._resize(min(self._config.capacity, max(needed, 2 * room, 4096)))
+        at = (self.total + np.arange(end - start)) % self._config.capacity
+        for name, array in self._arrays.items():
+            array[at] = getattr(samples, name)[start:end]
+        self.total += end - start
+
+    def _resize(self, room: int) -> None:
+        for name, array in self._arrays.items():
+            grown = np.zeros((room, *array.shape[1:]), array.dtype)
+            grown[: len(array)] = array
+            self._arrays[name] = grown
+
+    def draw(self, count: int, rng: np.random.Generator) -> Samples:
+        """Draw samples uniformly from the window, with replacement; the buffer must not be empty."""
+        newest_first = rng.integers(0, self.window, size=count)
+        at = (self.total - 1 - newest_first) % self._config.capacity
+        return Samples(**{name: array[at] for name, array in self._arrays.items()})
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The samples that can still be drawn, oldest first, and the count of all ever made."""
+        # A window grows more slowly than samples come in, so what has left it never comes back.
+        at = np.arange(self.total - self.window, self.total) % self._config.capacity
+        return {"total": np.array([self.total]), **{name: array[at] for name, array in self._arrays.items()}}
+
+    def load_state(self, state: dict[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `state` gave."""
+        kept = len(state["states"])
+        self.total = int(state["total"][0]) - kept
+        self._resize(min(self._config.capacity, self.total + kept))
+        self.add(Samples(**{name: state[name] for name in self._arrays}))

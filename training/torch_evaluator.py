@@ -1,0 +1,38 @@
+"""A network run by torch: what evaluates on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lifeline.search.evaluator import Env, FloatArray, gather_logits
+from training.network import Exportable, Network, NetworkConfig
+
+
+class TorchEvaluator:
+    """Evaluates on any torch device; on CUDA in bfloat16 and channels last.
+
+    Args:
+        config: size of the network.
+        weights: its state dict; copied.
+        device: where to run.
+    """
+
+    def __init__(self, config: NetworkConfig, weights: Mapping[str, Tensor], device: torch.device) -> None:
+        network = Network(config)
+        network.load_state_dict(dict(weights))
+        self._device = device
+        model = Exportable(network).eval()
+        self._model = model.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    @torch.inference_mode()
+    def evaluate(self, leaves: Env) -> tuple[FloatArray, FloatArray]:
+        """Priors and values by the network; see `Evaluator.evaluate`."""
+        planes = torch.from_numpy(leaves.observation).to(self._device, memory_format=torch.channels_last)
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._device.type == "cuda"):
+            policy_grid, policy_global, value = self._model(planes)
+        grid, other = policy_grid.float().cpu().numpy(), policy_global.float().cpu().numpy()
+        return gather_logits(leaves, grid, other), np.asarray(value.float().cpu().numpy())
