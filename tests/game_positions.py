@@ -26,8 +26,8 @@ def rules(draw, bases=ALL_BASES, openings=OPENINGS):
 def positions(draw, of=None, *, running=False):
     """A position after some random plies; `running` leaves out those of finished games."""
     game = draw(rules() if of is None else of)
-    # Lengths near nought, for the openings, and up to a long game, for boards full of groups about to die.
-    plies = draw(st.one_of(st.integers(0, 6), st.integers(0, 2 * game.num_cells)))
+    # Every stage alike, from the empty board to long games with groups about to die; random games end near N plies.
+    plies = draw(st.sampled_from(range(16))) * game.num_cells // 14 + draw(st.integers(0, 5))
     seed = draw(st.integers(0, 2**32 - 1))
     position = play_randomly(Position.start(game), plies, seed)
     while running and position.is_over:
@@ -42,6 +42,23 @@ def play_randomly(position, plies, seed):
     env.reset(positions=[position])
     env.step_random(np.array([plies]), np.array([seed], np.uint64))
     return env.position(0)
+
+
+@st.composite
+def removing_moves(draw, of=None):
+    """A position and an action that takes stones off the board, the first such in a random game from some ply on."""
+    position = draw(positions(of, running=True))
+    env = BatchEnv(position.rules, 1)
+    env.reset(positions=[position])
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    while True:
+        before, action = env.position(0), int(rng.choice(legal_actions(env)))
+        env.step(np.array([action]))
+        after = env.position(0)
+        if action < env.rules.num_cells and after.stones.count(".") >= before.stones.count("."):
+            return before, action
+        if after.is_over:  # White's komi can end a game without a stone being removed
+            env.reset()
 
 
 def legal_actions(env, row=0):

@@ -1,0 +1,89 @@
+"""The planes a network sees, against the same planes worked out from a position in plain Python."""
+
+import numpy as np
+from game_positions import positions
+from hypothesis import given, settings
+
+from lifeline.env import BatchEnv
+from lifeline.observation import NUM_PLANES, PLANES
+from lifeline.rules import STONES, Position, Rules, groups
+
+
+def planes_of(position):
+    """float32 [C, H, W], by the words of the table of planes."""
+    game, geometry = position.rules, position.rules.board
+    own, enemy = position.colour, STONES.replace(position.colour, "")
+    reach = {"b": set(), "w": set()}
+    for region in groups(geometry, position.stones, "."):
+        for colour in {position.stones[c] for cell in region for c in geometry.neighbors[cell]} - {"."}:
+            reach[colour] |= region
+    in_opening = position.turn < game.opening_turns
+    komi = {"b": 0, "w": position.komi}
+    everywhere = {
+        "board": 1,
+        "second_stone": position.placed,
+        "opening_left": max(0, game.opening_turns - position.turn) / 4,
+        "swap_open": position.may_swap,
+        "no_adjacent": in_opening and (game.opening == "strong_pie" or game.adjacent_setup == "forbidden"),
+        "own_komi": komi[own] / 10,
+        "enemy_komi": komi[enemy] / 10,
+    }
+    cells = {
+        "own": [s == own for s in position.stones],
+        "enemy": [s == enemy for s in position.stones],
+        "own_reach": [c in reach[own] for c in range(game.num_cells)],
+        "enemy_reach": [c in reach[enemy] for c in range(game.num_cells)],
+    }
+    planes = np.zeros((NUM_PLANES, *geometry.grid_shape), np.float32)
+    for number, (name, _) in enumerate(PLANES):
+        for cell, (q, z) in enumerate(geometry.coords):
+            value = everywhere[name] if name in everywhere else cells[name][cell]
+            planes[number, z + game.base - 1, q + game.base - 1] = value
+    return planes
+
+
+@settings(max_examples=80)
+@given(position=positions())
+def test_planes_are_those_of_the_table(position):
+    env = BatchEnv(position.rules, 1)
+    env.reset(positions=[position])
+    assert env.observation.dtype == np.float32
+    assert np.array_equal(env.observation[0], planes_of(position))
+
+
+@settings(max_examples=20)
+@given(position=positions(running=True))
+def test_planes_follow_each_step(position):
+    """Nothing of the position before is left in arrays that are used again."""
+    env = BatchEnv(position.rules, 1)
+    env.reset(positions=[position])
+    env.observation  # noqa: B018
+    for _ in range(3):
+        actions = np.flatnonzero(env.legal_action_mask[0])
+        if len(actions):
+            env.step(actions[len(actions) // 2 :][:1])
+        assert np.array_equal(env.observation[0], planes_of(env.position(0)))
+
+
+def test_cells_off_the_board_are_zero_in_every_plane():
+    env = BatchEnv(Rules(4, "komi_pie", 5), 1)
+    off = np.ones(env.grid_shape[0] * env.grid_shape[1], bool)
+    off[env.rules.board.cell_to_grid] = False
+    assert np.count_nonzero(off) == 7 * 7 - 37
+    assert not env.observation.reshape(NUM_PLANES, -1)[:, off].any()
+
+
+def test_actions_lead_to_the_places_of_their_cells():
+    env = BatchEnv(Rules(4), 1)
+    env.reset(positions=[Position.start(env.rules).play("c4,g1").play("swap")])
+    enemy = env.observation[0, [name for name, _ in PLANES].index("enemy")].ravel()
+    cells = [env.rules.board.cell(label) for label in ("c4", "g1")]
+    assert sorted(np.flatnonzero(enemy)) == sorted(env.action_to_grid[cells])
+    assert env.action_to_grid[-2:].tolist() == [-1, -1]
+
+
+def test_the_views_of_the_two_colours_differ_by_more_than_colour():
+    """A swap changes the mover, not the colour to place: the planes stay, but for the swap itself."""
+    before = Position.start(Rules(3)).play("a1,e3")
+    changed = np.flatnonzero((planes_of(before) != planes_of(before.play("swap"))).any(axis=(1, 2)))
+    assert [PLANES[number][0] for number in changed] == ["swap_open"]
