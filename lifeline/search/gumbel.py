@@ -285,9 +285,8 @@ def finish_gumbel(
     num_actions = root_logits.shape[1]
     completed = np.empty(num_actions, np.float64)
     for b in range(len(chosen)):
-        sign = 1.0 if seat[b, 0] == 0 else -1.0
-        root_value[b] = sign * value_sum[b, 0] / visits[b, 0]
         if terminal[b, 0]:
+            root_value[b] = raw_value[b, 0] if seat[b, 0] == 0 else -raw_value[b, 0]
             continue
         most = completed_values(b, 0, completed, child, prior, visits, value_sum, raw_value, seat)
         scale = (c_visit + most) * c_scale
@@ -303,10 +302,13 @@ def finish_gumbel(
             top = max(top, improved)
             if n == most and noise[b, a] + improved > best_score:
                 chosen[b], best_score = a, noise[b, a] + improved
-        total = 0.0
+        total, value = 0.0, 0.0
         for a in range(num_actions):
             if root_logits[b, a] > MINUS_INFINITY:
-                total += np.exp(root_logits[b, a] + scale * completed[a] - top)
+                weight = np.exp(root_logits[b, a] + scale * completed[a] - top)
+                total += weight
+                value += weight * action_values[b, a]
+                policy_target[b, a] = weight
         for a in range(num_actions):
-            if root_logits[b, a] > MINUS_INFINITY:
-                policy_target[b, a] = np.exp(root_logits[b, a] + scale * completed[a] - top) / total
+            policy_target[b, a] /= np.float32(total)
+        root_value[b] = value / total
