@@ -84,15 +84,24 @@ def train(
 
 
 def main() -> None:
-    """Entry point: errors of this project end in one line and exit code 1."""
+    """Entry point: what goes wrong on purpose ends in one line and a non-zero exit code."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False) or 0)
     except LifelineError as error:
-        typer.echo(f"lifeline: {' '.join(str(error).split())}", err=True)
-        sys.exit(1)
+        _fail(str(error), 1)
     except KeyboardInterrupt:
-        typer.echo("lifeline: stopped", err=True)
-        sys.exit(130)
+        _fail("stopped", 130)
+    except Exception as error:
+        # Wrong options. Typer and the click of older versions have no common base: known by what they can do.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        _fail(message(), 2)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"lifeline: {' '.join(message.split())}", err=True)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

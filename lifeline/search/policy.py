@@ -19,8 +19,8 @@ class SearchResult:
     Attributes:
         actions: int64 [B], the action to play.
         policy_target: float32 [B, A], the improved policy; 0 where illegal, sums to 1.
-        root_value: float32 [B] in [-1, 1], what the improved policy expects, for the player to move. Not the mean of all
-            evaluations: halving gives bad actions as many of the first simulations as good ones.
+        root_value: float32 [B] in [-1, 1], what the improved policy expects, for the player to move. Not the mean
+            of all evaluations: halving gives bad actions as many of the first simulations as good ones.
         visit_counts: int32 [B, A], simulations through each action.
         action_values: float32 [B, A] in [-1, 1], for the player to move; unvisited actions have an estimate.
     """

@@ -1,0 +1,54 @@
+"""Matches: paired, varied, honest intervals."""
+
+import numpy as np
+import pytest
+
+from lifeline import ConfigError, IllegalMoveError, Position, Rules
+from lifeline.play.players import RandomPlayer, RolloutPlayer, choose_move, make_player
+from training.arena import play_match, random_openings, wilson_interval
+
+RULES = Rules(3)
+
+
+def test_openings_are_distinct_and_past_both_first_turns():
+    openings = random_openings(RULES, 100, np.random.default_rng(0))
+    assert len({p.text() for p in openings}) == 100
+    assert all(p.turn == 2 and not p.swapped and not p.is_over for p in openings)
+
+
+def test_a_player_against_itself_is_even_and_games_differ():
+    openings = random_openings(RULES, 150, np.random.default_rng(0))
+    result = play_match(RandomPlayer(), RandomPlayer(), openings, np.random.default_rng(1))
+    assert result.games == 300
+    assert result.low < 0.5 < result.high
+    assert result.distinct_games > 290
+
+
+def test_the_stronger_player_wins_from_either_seat_and_either_side_of_the_match():
+    openings = random_openings(RULES, 20, np.random.default_rng(0))
+    strong = RolloutPlayer(RULES, 300, threads=2)
+    ahead = play_match(strong, RandomPlayer(), openings, np.random.default_rng(1))
+    behind = play_match(RandomPlayer(), strong, openings, np.random.default_rng(1))
+    assert ahead.wins > 34
+    assert behind.wins < 6
+    assert "rollout:300 against random" in ahead.line()
+
+
+def test_intervals_are_wilsons():
+    assert wilson_interval(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert wilson_interval(200, 200) == pytest.approx((0.9812, 1.0), abs=1e-4)
+    assert wilson_interval(0, 200) == pytest.approx((0.0, 0.0188), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nobody", "rollout:", "rollout:0", "rollout:-5", "rollout:99999999", "rollout:1e3"]
+)
+def test_unknown_players_are_refused(text):
+    with pytest.raises(ConfigError, match="no player"):
+        make_player(text, RULES)
+
+
+def test_a_finished_game_has_no_move():
+    over = Position.parse("3/4/5/4/3 b 8 0 - 0", RULES)
+    with pytest.raises(IllegalMoveError, match="over"):
+        choose_move(RandomPlayer(), over, np.random.default_rng(0))

@@ -1,0 +1,91 @@
+"""A run's configuration: read whole, or refused in one line that names the key."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeline import ConfigError
+from training.config import Config, build_config, dump_config, load_config
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_defaults_are_valid_and_round_trip(tmp_path):
+    config = build_config(None, "nothing")
+    assert load_config(write(tmp_path / "c.yaml", dump_config(config))) == config
+
+
+def test_every_field_says_what_it_means():
+    def undocumented(model, at=""):
+        for name, field in model.model_fields.items():
+            if hasattr(field.annotation, "model_fields"):
+                yield from undocumented(field.annotation, f"{at}{name}.")
+            elif not field.description:
+                yield f"{at}{name}"
+
+    assert list(undocumented(Config)) == []
+
+
+def test_overrides_come_last(tmp_path):
+    path = write(tmp_path / "c.yaml", "search:\n  num_simulations: 8\n")
+    config = load_config(path, ("search.num_simulations=64", "learner.learning_rate=1e-3", "minutes=2"))
+    assert (config.search.num_simulations, config.learner.learning_rate, config.minutes) == (64, 1e-3, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("game:\n  bsae: 3\n", "unknown key game.bsae"),
+        ("speed: 3\n", "unknown key speed"),
+        ("game:\n  base: 2\n", "from 3 to 12, not 2"),
+        ("game:\n  base: 13\n", "from 3 to 12, not 13"),
+        ("game:\n  opening: hex\n", "game.opening"),
+        ("game:\n  komi: 3\n", "komi is for komi_pie only"),
+        ("search:\n  num_simulations: 1\n", "search.num_simulations.*greater than or equal to 2.*1"),
+        ("search: 5\n", "search"),
+        ("evaluation:\n  games: 3\n", "must be even"),
+        ("checkpoint:\n  every: 7\n", "multiple of checkpoint.every 7"),
+        ("replay:\n  capacity: 10\n", "exceeds replay.capacity 10"),
+        ("- 1\n- 2\n", "mapping"),
+        ("a: [", "not valid YAML"),
+        ("!!python/object/apply:os.system ['true']", "not valid YAML"),
+    ],
+)
+def test_what_is_wrong_is_named_in_one_line(tmp_path, text, message):
+    path = write(tmp_path / "c.yaml", text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_config(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "override", ["search", "=4", "search.=4", "search.num_simulations.x=4", "search.nope=4", "a=[", ""]
+)
+def test_wrong_overrides_are_refused(tmp_path, override):
+    path = write(tmp_path / "c.yaml", "search:\n  num_simulations: 8\n")
+    with pytest.raises(ConfigError):
+        load_config(path, (override,))
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_config(tmp_path / "missing.yaml")
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_config(tmp_path)
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00\x81")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load_config(tmp_path / "binary.yaml")
+
+
+@given(st.text(alphabet=st.sampled_from("abc: -[]{}&*!|>'\"\n\t#%@`0123.,~"), max_size=60))
+def test_any_text_is_read_or_refused(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("c") / "c.yaml"
+    path.write_text(text)
+    with contextlib.suppress(ConfigError):
+        load_config(path)

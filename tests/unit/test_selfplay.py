@@ -1,0 +1,73 @@
+"""Self-play: whole games, each by itself, a share from openings it would not choose."""
+
+import logging
+
+import numpy as np
+
+from lifeline import BatchEnv, Rules
+from lifeline.search.evaluator import UniformEvaluator
+from training.config import SearchConfig, SelfPlayConfig
+from training.selfplay import SelfPlay
+
+
+def selfplay(batch=8, seed=0, share=0.5, cap=0):
+    config = SelfPlayConfig(batch_size=batch, random_opening_share=share, ply_cap=cap)
+    return SelfPlay(Rules(3), config, SearchConfig(num_simulations=4), UniformEvaluator(), np.random.default_rng(seed))
+
+
+def test_trajectories_replay_by_their_actions():
+    games = selfplay().play(60)
+    assert len(games) > 10
+    for game in games:
+        env = BatchEnv(Rules(3), 1)
+        env.scatter(None, game.states[:1])
+        for state, action, seat, target in zip(
+            game.states, game.actions, game.to_play, game.policy_targets, strict=True
+        ):
+            assert (env.gather()[0] == state).all()
+            assert env.to_play[0] == seat
+            assert (target[~env.legal_action_mask[0]] == 0).all()
+            env.step(np.array([action]))
+        assert env.terminated[0]
+        assert env.outcome[0] == game.outcome
+
+
+def test_a_share_of_games_starts_from_random_first_turns():
+    starts = {0: 0, 2: 0, 4: 0}
+    for game in selfplay(batch=64).play(40):
+        starts[game.random_plies] += 1
+        meta = int(game.states[0, -1])
+        assert meta & 0xFFFF == game.random_plies // 2  # turns completed
+    total = sum(starts.values())
+    assert 0.35 < starts[0] / total < 0.65
+    assert starts[2] > total / 8
+    assert starts[4] > total / 8
+    assert all(g.random_plies == 0 for g in selfplay(share=0.0).play(30))
+
+
+def test_games_hang_on_their_keys_not_on_the_batch():
+    """A batch of 8 plays all the games of a batch of 3: both draw the same keys in turn."""
+    few, many = selfplay(batch=3), selfplay(batch=8)
+    games = {g.actions.tobytes() for g in few.play(40)}
+    assert len(games) > 3
+    assert games <= {g.actions.tobytes() for g in many.play(60)}
+
+
+def test_unfinished_games_go_on_from_their_state():
+    one, other = selfplay(seed=1), selfplay(seed=2)
+    one.play(13)
+    state, rng = one.state(), one._rng.bit_generator.state
+    other.load_state(state)
+    other._rng.bit_generator.state = rng
+    for a, b in zip(one.play(30), other.play(30), strict=True):
+        assert (a.actions == b.actions).all()
+        assert (a.policy_targets == b.policy_targets).all()
+
+
+def test_a_met_ply_cap_is_reported_loudly(caplog):
+    games = selfplay(cap=5)
+    with caplog.at_level(logging.WARNING):
+        finished = games.play(12)
+    assert games.games_dropped > 0
+    assert "cap of 5 plies" in caplog.text
+    assert all(len(g.actions) <= 5 for g in finished)
