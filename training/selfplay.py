@@ -172,13 +172,20 @@ class SelfPlay:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All that is needed to go on: the unfinished games, by name. The generator is the caller's to keep."""
         longest = max(1, int(self._plies.max()))
+        played = np.arange(longest) < self._plies[:, None]
         return {
             "env": self._env.gather(),
             "keys": self._keys.copy(),
             "plies": self._plies.copy(),
             "random_plies": self._random_plies.copy(),
             "dropped": np.array([self.games_dropped]),
-            **{f"record_{name}": array[:, :longest].copy() for name, array in self._record.items()},
+            # Behind the plies of a game lie those of games before it: blank, so that equal runs have equal states.
+            **{
+                f"record_{name}": np.where(
+                    played.reshape(*played.shape, *(1,) * (array.ndim - 2)), array[:, :longest], 0
+                )
+                for name, array in self._record.items()
+            },
         }
 
     def load_state(self, state: dict[str, npt.NDArray[Any]]) -> None:
