@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from game_positions import play_randomly
 
+from game_positions import play_randomly
 from lifeline import kernels
 from lifeline.env import BatchEnv
 from lifeline.rules import Position, Rules, count_turns

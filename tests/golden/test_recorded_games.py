@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from game_positions import legal_actions
 
+from game_positions import legal_actions
 from lifeline.env import BatchEnv
 from lifeline.rules import STONES, Position, Rules, place, remove_dead
 

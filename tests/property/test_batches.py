@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from game_positions import legal_actions, play_randomly, positions, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from game_positions import legal_actions, play_randomly, positions, rules
 from lifeline import kernels
 from lifeline.env import BatchEnv
 from lifeline.errors import IllegalMoveError, RulesError

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from game_positions import ALL_BASES, legal_actions, play_randomly, positions, reach_cells, removing_moves, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from game_positions import ALL_BASES, legal_actions, play_randomly, positions, reach_cells, removing_moves, rules
 from lifeline import kernels
 from lifeline.env import BatchEnv
 from lifeline.rules import STONES, Position, groups, is_dead

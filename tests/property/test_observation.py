@@ -1,9 +1,9 @@
 """The planes a network sees, against the same planes worked out from a position in plain Python."""
 
 import numpy as np
-from game_positions import positions
 from hypothesis import given, settings
 
+from game_positions import positions
 from lifeline.env import BatchEnv
 from lifeline.observation import NUM_PLANES, PLANES
 from lifeline.rules import STONES, Position, Rules, groups

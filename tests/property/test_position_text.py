@@ -5,10 +5,10 @@ import string
 
 import numpy as np
 import pytest
-from game_positions import legal_actions, positions, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from game_positions import legal_actions, positions, rules
 from lifeline.env import BatchEnv
 from lifeline.errors import IllegalMoveError, NotationError, RulesError
 from lifeline.rules import Position

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from game_positions import ALL_BASES, legal_actions, mapped, positions, reach_cells, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from game_positions import ALL_BASES, legal_actions, mapped, positions, reach_cells, rules
 from lifeline import kernels
 from lifeline.board import board
 from lifeline.env import BatchEnv

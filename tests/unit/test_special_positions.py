@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from game_positions import legal_actions
 
+from game_positions import legal_actions
 from lifeline.env import BatchEnv
 from lifeline.errors import IllegalMoveError
 from lifeline.notation import parse_move
