@@ -69,10 +69,12 @@ class Run:
         self.rules = config.game.rules()
         self.device = resolve_device(config.device)
         self.threads = config.threads or os.cpu_count() or 1
-        torch.set_num_threads(self.threads)
+        torch.set_num_threads(1)  # evaluator and learner spread their batches over threads themselves
         self._rngs = streams_of(config.seed, _STREAMS)
         seed = int(self._rngs["weights"].integers(2**63))
-        self.learner = Learner(self.rules, config.network, config.learner, self._rngs["learner"], seed, self.device)
+        self.learner = Learner(
+            self.rules, config.network, config.learner, self._rngs["learner"], seed, self.device, self.threads
+        )
         self.replay = ReplayBuffer(config.replay, state_size(len(spec_of(self.rules).words)), self.rules.num_actions)
         self.selfplay = SelfPlay(self.rules, config.selfplay, config.search, self.evaluator(), self._rngs["selfplay"])
         self.iteration = 0

@@ -28,6 +28,10 @@ class Samples:
     def __len__(self) -> int:
         return len(self.states)
 
+    def take(self, rows: npt.NDArray[np.int64]) -> Samples:
+        """Some of the samples, in the order of `rows`."""
+        return Samples(self.states[rows], self.policy_targets[rows], self.value_targets[rows])
+
 
 def samples_of(trajectories: Sequence[Trajectory], root_value_share: float) -> Samples:
     """All plies of some games, at least one, as samples.

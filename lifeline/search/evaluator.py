@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -120,17 +122,19 @@ class OnnxEvaluator:
         except OSError as error:
             raise ModelError(f"cannot read {source}: {error.strerror or error}") from None
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
+        # One thread a call, and a call for each share of the batch: shares meet once a batch, where threads inside the
+        # session would meet at every layer, and wait there for a core whenever something else runs on the machine.
+        options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
-        # Workers that spin while they wait would take the cores from search and learner.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except Exception as error:
             # ONNX Runtime's errors have no common base; the first line says what is wrong with the file.
             reason = str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
             raise ModelError(f"{source} is no usable ONNX model: {reason}") from None
+        self._threads = threads or os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
         self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
         self._check(source)
 
@@ -150,6 +154,13 @@ class OnnxEvaluator:
 
     def run(self, planes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The raw outputs policy_grid [B, H, W], policy_global [B, 2], value [B] for planes [B, C, H, W]."""
+        if self._pool is None or len(planes) < 2 * self._threads:
+            return self._run(planes)
+        shares = list(self._pool.map(self._run, np.array_split(planes, self._threads)))
+        policy_grid, policy_global, value = (np.concatenate(parts) for parts in zip(*shares, strict=True))
+        return policy_grid, policy_global, value
+
+    def _run(self, planes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         policy_grid, policy_global, value = self._session.run(list(OUTPUTS), {self._input: planes})
         return policy_grid, policy_global, value
 
