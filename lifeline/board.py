@@ -86,7 +86,8 @@ class Board:
         Raises:
             NotationError: the board has no such cell.
         """
-        found = self._cell_of_label.get(label.strip().lower())
+        # Some letters beyond ASCII have one of ours as their lower case.
+        found = self._cell_of_label.get(label.strip().lower()) if label.isascii() else None
         if found is None:
             raise NotationError(f"no cell {label.strip()[:20]!r} on a board of base {self.base}")
         return found

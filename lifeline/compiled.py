@@ -1,8 +1,8 @@
 """How kernels are compiled: one decorator, a cache that cannot go stale, and two bit instructions.
 
 Numba's own cache looks only at the file that holds a function: a kernel edited in another file, and called from this
-one, would be served in its old form. So the cache lives in a folder named after a hash of all sources that define
-kernels, of this interpreter and of the compiler's versions.
+one, would be served in its old form, and so would a constant changed elsewhere. So the cache lives in a folder named
+after a hash of all sources that kernels are made of, of this interpreter and of the compiler's versions.
 """
 
 from __future__ import annotations
@@ -40,17 +40,21 @@ def user_cache() -> Path:
     return (Path(root) if root else Path.home() / ".cache") / "lifeline"
 
 
+# What kernels never import, by the layers of the package: editing these compiles nothing anew.
+_ABOVE_KERNELS = ("play", "adapters", "cli.py", "render.py", "version.py")
+
+
 def kernel_sources() -> list[Path]:
-    """The source files of this package that define kernels, in a fixed order."""
+    """The sources kernels are made of, in a fixed order: those that define them, and those they take constants from."""
     package = Path(__file__).parent
-    return sorted(p for p in package.rglob("*.py") if b"@kernel" in p.read_bytes() or p == Path(__file__))
+    return sorted(p for p in package.rglob("*.py") if p.relative_to(package).parts[0] not in _ABOVE_KERNELS)
 
 
 def kernel_hash() -> str:
     """Hex digest over all kernel sources, the interpreter and the compiler's versions."""
     digest = hashlib.sha256()
     for path in kernel_sources():
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(str(path.relative_to(Path(__file__).parent)).encode() + b"\0" + path.read_bytes() + b"\0")
     versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
     digest.update("\0".join(versions).encode())
     return digest.hexdigest()[:20]

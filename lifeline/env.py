@@ -69,26 +69,28 @@ class BatchEnv:
         actions = np.arange(self.rules.num_cells, self.num_actions)
         return np.concatenate([cells, np.tile(actions, (len(cells), 1))], axis=1)
 
-    def reset(self, rows: IntArray | Sequence[int] | None = None, positions: Sequence[Position] | None = None) -> None:
+    def reset(self, rows: IntArray | BoolArray | Sequence[int] | None = None, positions: Sequence[Position] | None = None) -> None:
         """Start games anew.
 
         Args:
-            rows: which games; all when None.
+            rows: which games, by number or by mask; all when None.
             positions: one for each of these games; the start of the game when None.
 
         Raises:
             RulesError: as many positions as rows are needed, of these rules.
         """
-        index = np.arange(self.batch_size) if rows is None else np.asarray(rows, np.int64)
-        if positions is None:
-            self._states[index] = self._start
-        else:
+        index = np.arange(self.batch_size) if rows is None else np.asarray(rows)
+        if index.dtype == np.bool_:
+            index = np.flatnonzero(index)
+        states = np.tile(self._start, (len(index), 1))
+        if positions is not None:
             if len(positions) != len(index):
                 raise RulesError(f"{len(positions)} positions for {len(index)} games")
-            for row, position in zip(index, positions, strict=True):
+            for row, position in enumerate(positions):
                 if position.rules != self.rules:
                     raise RulesError(f"a position of {position.rules} in an environment of {self.rules}")
-                self._states[row] = kernels.encode_position(position)
+                states[row] = kernels.encode_position(position)
+        self._states[index.astype(np.int64)] = states
         self._changed()
 
     def step(self, actions: npt.NDArray[np.integer]) -> None:
@@ -99,10 +101,14 @@ class BatchEnv:
 
         Raises:
             IllegalMoveError: an action is illegal; no game has been changed then.
+            RulesError: not one whole number for each game.
         """
+        actions = np.asarray(actions)
+        if actions.shape != (self.batch_size,) or actions.dtype.kind not in "iu":
+            raise RulesError(
+                f"{self.batch_size} whole numbers are needed, not {actions.dtype} of shape {actions.shape}"
+            )
         actions = np.ascontiguousarray(actions, np.int64)
-        if actions.shape != (self.batch_size,):
-            raise RulesError(f"{self.batch_size} actions are needed, not an array of shape {actions.shape}")
         bad = kernels.first_illegal(self._states, actions, self._work, self._spec)
         if bad >= 0:
             action, text = int(actions[bad]), self.position(bad).text()

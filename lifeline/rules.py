@@ -295,8 +295,10 @@ class Position:
         """
         position = self
         actions = parse_move(move, self.rules.board) if isinstance(move, str) else (move,)
+        if len(actions) > 1 and (self.placed or self.rules.stones_in_turn(self.turn) == 1):
+            raise IllegalMoveError(f"illegal move: {move} in {self.text()}, where one stone is due")
         for action in actions:
-            if isinstance(action, bool) or not 0 <= action < self.rules.num_actions:
+            if isinstance(action, bool) or not hasattr(action, "__index__") or not 0 <= action < self.rules.num_actions:
                 raise NotationError(f"no action {action!r} on a board of base {self.rules.base}")
             if action not in position._legal_actions:
                 why = "the game is over" if position.is_over else "illegal move"
@@ -358,8 +360,13 @@ def _check_reachable(position: Position) -> None:
             if is_dead(rules.board, position.stones, group):
                 name = rules.board.labels[min(group)]
                 raise NotationError(f"the group at {name} is dead and would have been removed: {position.text()}")
-    if turn - rules.opening_turns < rules.komi - position.komi:
-        raise NotationError(f"{rules.komi - position.komi} points of komi cannot have been spent in {turn} turns")
+    spent = rules.komi - position.komi
+    if turn // 2 - rules.opening_turns // 2 < spent:
+        raise NotationError(f"White cannot have spent {spent} points of komi in {turn} turns: {position.text()}")
+    extra = 1 if rules.opening == "strong_pie" else 0  # a first turn has two stones
+    for stone, most in (("b", (turn + 1) // 2 + extra), ("w", turn // 2 + extra - spent)):
+        if position.stones.count(stone) > most:
+            raise NotationError(f"{turn} turns cannot have left so many stones of {stone}: {position.text()}")
 
 
 def _check_opening(position: Position) -> None:

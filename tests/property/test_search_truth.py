@@ -4,10 +4,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from game_positions import play_randomly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from game_positions import play_randomly
 from lifeline import BatchEnv, Position, Rules
 from lifeline.play.players import NetworkPlayer, RandomPlayer, RolloutPlayer, choose_move
 from lifeline.search.evaluator import ExactEvaluator, UniformEvaluator

@@ -83,10 +83,10 @@ def test_an_unedited_kernel_is_compiled_once(checkout, tmp_path):
     assert kept_files(cache) == kept
 
 
-def test_a_source_without_kernels_does_not_throw_the_cache_away(checkout, tmp_path):
+def test_a_source_above_the_kernels_does_not_throw_the_cache_away(checkout, tmp_path):
     hash_of = "from lifeline.compiled import kernel_hash; print(kernel_hash())"
     before = checkout.run(tmp_path / "cache", hash_of)
-    checkout.edit("board.py", "MAX_BASE = 12", "MAX_BASE = 11")
+    checkout.edit("cli.py", "Train a bot", "Train bots")
     assert checkout.run(tmp_path / "cache", hash_of) == before
 
 

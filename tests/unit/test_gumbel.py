@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from toy_game import ToyEnv, ToyMinimax, minimax, moves, play
 
 from lifeline import BatchEnv, ConfigError, LifelineError, Position, Rules
 from lifeline.search.evaluator import UniformEvaluator
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy, visit_schedule
 from lifeline.search.search import BatchSearch
+from toy_game import ToyEnv, ToyMinimax, minimax, moves, play
 
 KEYS = np.arange(1, 1000, dtype=np.uint64)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from game_positions import play_randomly
 
+from game_positions import play_randomly
 from lifeline import BatchEnv, ModelError, Position, Rules
 from lifeline.search.evaluator import OnnxEvaluator
 from training.config import LearnerConfig, ReplayConfig
