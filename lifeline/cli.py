@@ -42,6 +42,30 @@ def perft(
 
 
 @app.command()
+def play(
+    base: BaseOption = 3,
+    opening: OpeningOption = "strong_pie",
+    model: Annotated[
+        Path | None, typer.Option(help="Play against this exported model, such as runs/NAME/bot.onnx.")
+    ] = None,
+    opponent: Annotated[str, typer.Option(help="Without a model: random, or rollout:N.")] = "rollout:1000",
+    simulations: Annotated[int, typer.Option(min=2, max=100_000, help="For each move of the model.")] = 64,
+    seat: Annotated[int, typer.Option(min=0, max=1, help="Yours: 0 begins as Black, 1 may swap.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the opponent.")] = None,
+    ascii_: Annotated[bool, typer.Option("--ascii", help="Draw stones as X and O.")] = False,
+) -> None:
+    """Play against a bot in the terminal."""
+    import numpy as np
+
+    from lifeline.play.players import make_player
+    from lifeline.play.terminal import play_in_terminal
+
+    rules = Rules(base, opening)
+    player = make_player(str(model) if model else opponent, rules, simulations)
+    play_in_terminal(rules, player, seat, np.random.default_rng(seed), input, typer.echo, ascii_)
+
+
+@app.command()
 def train(
     config: Annotated[Path | None, typer.Argument(help="The run's YAML file, such as configs/base3.yaml.")] = None,
     set_: Annotated[

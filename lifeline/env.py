@@ -69,7 +69,9 @@ class BatchEnv:
         actions = np.arange(self.rules.num_cells, self.num_actions)
         return np.concatenate([cells, np.tile(actions, (len(cells), 1))], axis=1)
 
-    def reset(self, rows: IntArray | BoolArray | Sequence[int] | None = None, positions: Sequence[Position] | None = None) -> None:
+    def reset(
+        self, rows: IntArray | BoolArray | Sequence[int] | None = None, positions: Sequence[Position] | None = None
+    ) -> None:
         """Start games anew.
 
         Args:

@@ -108,9 +108,11 @@ class Learner:
         for part, figures in self._pool.map(lambda share: self._gradients(*share), shares):
             gradients.append(part)
             sums += figures
-        # Added in a fixed order: the result does not hang on which share was done first.
+        # Added in a fixed order: the result does not hang on which share was done first. Copied into the parameter's own
+        # memory layout: gradients come as views, and the fused optimiser reads memory, not strides.
         for i, parameter in enumerate(self._parameters):
-            parameter.grad = sum((g[i] for g in gradients[1:]), start=gradients[0][i])
+            total = sum((g[i] for g in gradients[1:]), start=gradients[0][i])
+            parameter.grad = torch.empty_like(parameter).copy_(total)
         norm = float(torch.nn.utils.clip_grad_norm_(self._parameters, c.max_grad_norm))
         policy, value, entropy = (float(s) for s in sums)
         if not (math.isfinite(policy + value) and math.isfinite(norm)):

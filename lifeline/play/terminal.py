@@ -1,0 +1,87 @@
+"""A game against a player in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lifeline.errors import IllegalMoveError, NotationError
+from lifeline.notation import action_text, parse_move
+from lifeline.play.players import Player, choose_move
+from lifeline.render import board_text
+from lifeline.rules import Position, Rules
+
+HELP = "a cell such as c3, two cells such as c4,e2 for a first turn, swap, komi; legal, undo, text, quit"
+
+
+def play_in_terminal(
+    rules: Rules,
+    player: Player,
+    seat: int,
+    rng: np.random.Generator,
+    ask: Callable[[str], str],
+    say: Callable[[str], None],
+    ascii_signs: bool = False,
+) -> Position:
+    """Play one game; wrong input is explained and asked for again.
+
+    Args:
+        rules: what is played.
+        player: the opponent.
+        seat: the seat of the person, 0 or 1.
+        rng: randomness of the opponent.
+        ask: shows a prompt and returns a line; may raise EOFError to end the game.
+        say: shows lines.
+        ascii_signs: draw with ASCII signs.
+    Returns:
+        The last position.
+    """
+    history: list[tuple[Position, int | None]] = [(Position.start(rules), None)]
+    say(f"You play seat {seat}. Moves: {HELP}.")
+    say(board_text(history[-1][0], ascii=ascii_signs))
+    while not history[-1][0].is_over:
+        position = history[-1][0]
+        if position.to_play == seat:
+            try:
+                line = ask("your move: ").strip().lower()
+            except EOFError:
+                return position
+            if line == "quit":
+                return position
+            if line == "undo":
+                _undo(history, seat)
+            elif line == "legal":
+                say(" ".join(position.legal_moves()))
+                continue
+            elif line == "text":
+                say(position.text())
+                continue
+            else:
+                try:
+                    for action in _checked(position, line):
+                        history.append((history[-1][0].play(action), action))
+                except (NotationError, IllegalMoveError) as error:
+                    say(f"{error} ({HELP})")
+                    continue
+        else:
+            action = choose_move(player, position, rng)
+            history.append((position.play(action), action))
+            say(f"{player.name}: {action_text(action, rules.board)}")
+        say(board_text(history[-1][0], ascii=ascii_signs, last=history[-1][1]))
+    say("You have won." if history[-1][0].winner == seat else "You have lost.")
+    return history[-1][0]
+
+
+def _checked(position: Position, line: str) -> tuple[int, ...]:
+    """The actions of a move text, all of them legal in turn."""
+    position.play(line)
+    return parse_move(line, position.rules.board)
+
+
+def _undo(history: list[tuple[Position, int | None]], seat: int) -> None:
+    """Take back to the last position before this one in which the person was to move."""
+    while len(history) > 1:
+        history.pop()
+        if history[-1][0].to_play == seat:
+            return
