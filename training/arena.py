@@ -53,24 +53,23 @@ def wilson_interval(wins: int, games: int, z: float = 1.959964) -> tuple[float, 
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def random_openings(rules: Rules, count: int, rng: np.random.Generator) -> list[Position]:
-    """Positions after random first turns of both players, no swap; distinct as far as there are enough."""
+def random_openings(rules: Rules, count: int, rng: np.random.Generator, turns: int = 1) -> list[Position]:
+    """Positions after random first turns, no swap; distinct as far as there are enough.
+
+    Args:
+        turns: 1, Black's only, with the swap still to be decided: the game's own way of being fair; or 2, both
+            players' with the swap behind them: more varied, but many such positions are lost from the start.
+    """
     found: dict[str, Position] = {}
     tries = 0
     while len(found) < count and tries < 50 * count:
         tries += 1
-        position = random_opening(rules, rng)
+        env = BatchEnv(rules, 1)
+        while (position := env.position(0)).turn < turns:
+            env.step(rng.choice(np.flatnonzero(env.legal_action_mask[0, : rules.num_cells]), size=1))
         found.setdefault(position.text(), position)
     openings = list(found.values())
     return [openings[i % len(openings)] for i in range(count)]
-
-
-def random_opening(rules: Rules, rng: np.random.Generator) -> Position:
-    """One position after random first turns of both players, no swap."""
-    env = BatchEnv(rules, 1)
-    while (position := env.position(0)).turn < 2:
-        env.step(rng.choice(np.flatnonzero(env.legal_action_mask[0, : rules.num_cells]), size=1))
-    return position
 
 
 def play_match(player: Player, opponent: Player, openings: Sequence[Position], rng: np.random.Generator) -> MatchResult:

@@ -108,8 +108,8 @@ class Learner:
         for part, figures in self._pool.map(lambda share: self._gradients(*share), shares):
             gradients.append(part)
             sums += figures
-        # Added in a fixed order: the result does not hang on which share was done first. Copied into the parameter's own
-        # memory layout: gradients come as views, and the fused optimiser reads memory, not strides.
+        # Added in a fixed order: the result does not hang on which share was done first. Copied into the parameter's
+        # own memory layout: gradients come as views, and the fused optimiser reads memory, not strides.
         for i, parameter in enumerate(self._parameters):
             total = sum((g[i] for g in gradients[1:]), start=gradients[0][i])
             parameter.grad = torch.empty_like(parameter).copy_(total)

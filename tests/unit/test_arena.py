@@ -10,10 +10,17 @@ from training.arena import play_match, random_openings, wilson_interval
 RULES = Rules(3)
 
 
-def test_openings_are_distinct_and_past_both_first_turns():
-    openings = random_openings(RULES, 100, np.random.default_rng(0))
+@pytest.mark.parametrize("turns", [1, 2])
+def test_openings_are_distinct_and_past_the_first_turns(turns):
+    openings = random_openings(RULES, 100, np.random.default_rng(0), turns)
     assert len({p.text() for p in openings}) == 100
-    assert all(p.turn == 2 and not p.swapped and not p.is_over for p in openings)
+    assert all(p.turn == turns and not p.swapped and p.may_swap == (turns == 1) for p in openings)
+
+
+def test_openings_repeat_when_there_are_no_more():
+    openings = random_openings(RULES, 300, np.random.default_rng(0))
+    assert len(openings) == 300
+    assert len({p.text() for p in openings}) == 129
 
 
 def test_a_player_against_itself_is_even_and_games_differ():
