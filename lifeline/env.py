@@ -108,7 +108,7 @@ class BatchEnv:
         actions = np.asarray(actions)
         if actions.shape != (self.batch_size,) or actions.dtype.kind not in "iu":
             raise RulesError(
-                f"{self.batch_size} whole numbers are needed, not {actions.dtype} of shape {actions.shape}"
+                f"{self.batch_size} actions are needed as whole numbers, not {actions.dtype} of shape {actions.shape}"
             )
         actions = np.ascontiguousarray(actions, np.int64)
         bad = kernels.first_illegal(self._states, actions, self._work, self._spec)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 
 from lifeline.board import Board, board
 from lifeline.errors import IllegalMoveError, NotationError, RulesError
@@ -298,7 +299,8 @@ class Position:
         if len(actions) > 1 and (self.placed or self.rules.stones_in_turn(self.turn) == 1):
             raise IllegalMoveError(f"illegal move: {move} in {self.text()}, where one stone is due")
         for action in actions:
-            if isinstance(action, bool) or not hasattr(action, "__index__") or not 0 <= action < self.rules.num_actions:
+            known = isinstance(action, Integral) and not isinstance(action, bool)
+            if not known or not 0 <= action < self.rules.num_actions:
                 raise NotationError(f"no action {action!r} on a board of base {self.rules.base}")
             if action not in position._legal_actions:
                 why = "the game is over" if position.is_over else "illegal move"
@@ -362,7 +364,7 @@ def _check_reachable(position: Position) -> None:
                 raise NotationError(f"the group at {name} is dead and would have been removed: {position.text()}")
     spent = rules.komi - position.komi
     if turn // 2 - rules.opening_turns // 2 < spent:
-        raise NotationError(f"White cannot have spent {spent} points of komi in {turn} turns: {position.text()}")
+        raise NotationError(f"{spent} points of komi cannot have been spent in {turn} turns: {position.text()}")
     extra = 1 if rules.opening == "strong_pie" else 0  # a first turn has two stones
     for stone, most in (("b", (turn + 1) // 2 + extra), ("w", turn // 2 + extra - spent)):
         if position.stones.count(stone) > most:

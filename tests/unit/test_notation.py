@@ -139,3 +139,20 @@ def test_openings_of_single_stones_have_their_own_refusals(text, rules, says):
 def test_adjacent_stones_are_read_where_the_opening_allows_them():
     text = "bb1/4/5/4/w2 w 3 0 - 0"
     assert Position.parse(text, Rules(3, "weak_pie")).text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "says"),
+    [
+        ("b1w/4/b1w2/4/b2 b 6 0 - 0", Rules(3, "komi_pie", 2), "2 points of komi cannot have been spent in 6 turns"),
+        ("b1b/4/b1w2/4/w1w b 2 0 - 0", Rules(3), "so many stones of b"),
+    ],
+)
+def test_more_than_the_turns_allow_is_refused(text, rules, says):
+    with pytest.raises(NotationError, match=says):
+        Position.parse(text, rules)
+
+
+def test_letters_beyond_ascii_are_no_labels():
+    with pytest.raises(NotationError, match="no cell"):
+        Rules(7).board.cell("\u212a1")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lifeline.env import BatchEnv
-from lifeline.errors import LifelineError, RulesError
+from lifeline.errors import IllegalMoveError, LifelineError, NotationError, RulesError
 from lifeline.rules import Position, Rules
 
 
@@ -81,3 +81,40 @@ def test_an_environment_refuses_actions_of_another_shape():
     for actions in (np.array([0]), np.array([[0, 1]]), np.array(0)):
         with pytest.raises(LifelineError, match="2 actions are needed"):
             env.step(actions)
+
+
+def test_actions_that_are_no_whole_numbers_are_refused():
+    env = BatchEnv(Rules(3), 2)
+    with pytest.raises(LifelineError, match="whole numbers"):
+        env.step(np.array([1.9, 0.0]))
+    for action in (1.5, None, True, np.array([1])):
+        with pytest.raises(NotationError, match="no action"):
+            Position.start(Rules(3)).play(action)
+    assert Position.start(Rules(3)).play(np.int64(4)).stones[4] == "b"
+
+
+def test_two_stones_are_refused_where_one_is_due():
+    after = Position.start(Rules(3)).play("c3,a1").play("e1,a3")
+    for position, move in (
+        (after, "c1,d4"),
+        (Position.start(Rules(3)).play("c3"), "a1,e1"),
+        (Position.start(Rules(3, "weak_pie")), "a1,c3"),
+    ):
+        with pytest.raises(IllegalMoveError, match=f"{move} in .*one stone is due"):
+            position.play(move)
+
+
+def test_a_refused_reset_changes_nothing():
+    env = BatchEnv(Rules(3), 2)
+    env.step(np.array([0, 1]))
+    before = env.gather()
+    with pytest.raises(LifelineError):
+        env.reset(positions=[Position.start(Rules(3)), Position.start(Rules(4))])
+    assert (env.gather() == before).all()
+
+
+def test_games_to_reset_may_be_given_as_a_mask():
+    env = BatchEnv(Rules(3), 3)
+    env.step(np.array([0, 1, 2]))
+    env.reset(np.array([False, False, True]))
+    assert [env.position(row).placed for row in range(3)] == [1, 1, 0]
