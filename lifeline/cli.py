@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lifeline.errors import LifelineError
+from lifeline.errors import LifelineError, RunError
 from lifeline.rules import Position, Rules
 
 app = typer.Typer(
@@ -78,8 +78,11 @@ def train(
     resume: Annotated[Path | None, typer.Option(metavar="RUN_DIR", help="Go on with this run.")] = None,
 ) -> None:
     """Train a bot by self-play. Ctrl-C saves and ends; --resume goes on."""
-    from training.config import load_config
-    from training.loop import Run
+    try:
+        from training.config import load_config
+        from training.loop import Run
+    except ModuleNotFoundError as error:
+        raise RunError(f"training needs {error.name}, which is not installed: pip install '.[train]'") from None
 
     def report(line: str) -> None:
         typer.echo(f"{time.strftime('%H:%M:%S')}  {line}")
@@ -124,7 +127,8 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    typer.echo(f"lifeline: {' '.join(message.split())}", err=True)
+    if message:  # empty where help has been printed instead
+        typer.echo(f"lifeline: {' '.join(message.split())}", err=True)
     sys.exit(code)
 
 

@@ -39,6 +39,7 @@ def test_help_is_given_at_every_door():
     for arguments in (["--help"], [], ["train", "--help"], ["perft", "--help"]):
         code, out, err = lifeline(*arguments)
         assert "Usage" in out + err
+        assert "lifeline: " not in err
         assert code == 0 or arguments == []
 
 
@@ -56,9 +57,14 @@ players = [make_player("rollout:50", rules), make_player("random", rules)]
 while not position.is_over:
     position = position.play(choose_move(players[position.to_play], position, rng))
 print("winner", position.winner)
+sys.argv = ["lifeline", "train", "configs/base3.yaml"]
+lifeline.cli.main()
 """
 
 
 def test_playing_needs_neither_torch_nor_ray():
-    out = subprocess.run([sys.executable, "-c", PLAY_WITHOUT_TRAINING], capture_output=True, text=True, check=True)
-    assert "winner" in out.stdout
+    done = subprocess.run([sys.executable, "-c", PLAY_WITHOUT_TRAINING], capture_output=True, text=True, check=False)
+    assert "winner" in done.stdout
+    assert done.returncode == 1
+    assert done.stderr.startswith("lifeline: training needs")
+    assert done.stderr.count("\n") == 1
