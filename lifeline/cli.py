@@ -74,40 +74,70 @@ def train(
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop training after so many minutes.")] = None,
     run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/NAME-TIME if not given.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random.")] = None,
-    workers: Annotated[int, typer.Option(min=0, max=0, help="0: everything in this process.")] = 0,
+    workers: Annotated[
+        str | None, typer.Option(metavar="N|auto", help="Self-play workers; 0: everything in this process.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT|auto", help="Join a running Ray cluster; see docs/cluster.md.")
+    ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN_DIR", help="Go on with this run.")] = None,
 ) -> None:
     """Train a bot by self-play. Ctrl-C saves and ends; --resume goes on."""
     try:
         from training.config import load_config
+        from training.console import LiveConsole, MessageHandler, final_table
         from training.loop import Run
     except ModuleNotFoundError as error:
         raise RunError(f"training needs {error.name}, which is not installed: pip install '.[train]'") from None
 
-    def report(line: str) -> None:
-        typer.echo(f"{time.strftime('%H:%M:%S')}  {line}")
-
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s  %(levelname)s  %(message)s", datefmt="%H:%M:%S")
     if resume is not None:
         if config is not None or set_ or run_dir is not None or seed is not None:
-            raise typer.BadParameter("--resume goes on with a run as it was begun: only --minutes can be changed")
-        run = Run.open(resume, report, minutes)
+            raise typer.BadParameter("--resume goes on with a run as it was begun: no CONFIG, --set, --run-dir, --seed")
     elif config is None:
         raise typer.BadParameter("name a configuration, such as configs/base3.yaml, or a run to --resume")
-    else:
-        overrides = list(set_ or [])
-        overrides += [f"minutes={minutes}"] if minutes is not None else []
-        overrides += [f"seed={seed}"] if seed is not None else []
-        settings = load_config(config, tuple(overrides))
-        folder = run_dir or Path("runs") / f"{config.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
-        run = Run.create(settings, folder, report)
-    report(f"run directory {run.folder}, {run.threads} threads, learner on {run.device}")
-    summary = run.train()
-    report(
-        f"{summary['games']} games, {summary['samples']} samples and {summary['learner_steps']} learner steps "
-        f"in {summary['training_seconds'] / 60:.1f} minutes"
-    )
-    report(f"the bot is {run.folder / summary['model']}; go on with: lifeline train --resume {run.folder}")
+    changes = _changes(minutes, workers)
+    with LiveConsole() as console:
+        handler = MessageHandler(console)
+        logging.getLogger().addHandler(handler)
+        try:
+            if resume is not None:
+                run = Run.open(resume, console, changes, address)
+            else:
+                assert config is not None
+                overrides = [*(set_ or []), *(f"{key}={value}" for key, value in changes.items())]
+                settings = load_config(config, (*overrides, *([f"seed={seed}"] if seed is not None else [])))
+                folder = run_dir or Path("runs") / f"{config.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+                run = Run.create(settings, folder, console, address)
+            console.message(f"run directory {run.folder}, learner on {run.device} with {run.threads} threads")
+            summary = run.train()
+        finally:
+            logging.getLogger().removeHandler(handler)
+    final_table(console.console, summary)
+    console.message(f"the bot is {run.folder / summary['model']}; go on with: lifeline train --resume {run.folder}")
+
+
+@app.command()
+def runs(
+    folder: Annotated[Path, typer.Argument(help="A folder of runs, or one run.")] = Path("runs"),
+) -> None:
+    """List runs: whether they go on, how far they came, how strong they are."""
+    try:
+        from rich.console import Console
+
+        from training.runs import list_runs, runs_table
+    except ModuleNotFoundError as error:
+        raise RunError(f"runs needs {error.name}, which is not installed: pip install '.[train]'") from None
+    runs_table(Console(), list_runs(folder))
+
+
+def _changes(minutes: float | None, workers: str | None) -> dict[str, object]:
+    """The settings that may change when a run goes on."""
+    changes: dict[str, object] = {} if minutes is None else {"minutes": minutes}
+    if workers is not None:
+        if workers != "auto" and not (workers.isascii() and workers.isdigit() and int(workers) <= 10_000):
+            raise typer.BadParameter(f"--workers takes a number or auto, not {workers[:40]!r}")
+        changes["workers"] = workers if workers == "auto" else int(workers)
+    return changes
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import yaml
 TINY = {
     "seed": 5,
     "threads": 1,
+    "workers": 0,
     "max_iterations": 8,
     "network": {"blocks": 1, "channels": 8, "pool_every": 1, "head_channels": 4, "value_hidden": 8},
     "search": {"num_simulations": 4},

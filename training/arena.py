@@ -12,6 +12,7 @@ from lifeline.env import BatchEnv
 from lifeline.play.players import Player
 from lifeline.rules import Position, Rules
 from lifeline.streams import derive, draw_keys
+from training.ratings import Pair
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,29 @@ def random_openings(rules: Rules, count: int, rng: np.random.Generator, turns: i
     return [openings[i % len(openings)] for i in range(count)]
 
 
-def play_match(player: Player, opponent: Player, openings: Sequence[Position], rng: np.random.Generator) -> MatchResult:
+@dataclass(frozen=True)
+class Games:
+    """Games of two players: each opening twice, one behind the other, seats exchanged.
+
+    Attributes:
+        openings: where each game started.
+        first_seat: the seat of the first player in each.
+        won: whether the first player won it.
+        moves: the actions of each.
+    """
+
+    openings: tuple[Position, ...]
+    first_seat: tuple[int, ...]
+    won: tuple[bool, ...]
+    moves: tuple[tuple[int, ...], ...]
+
+    def pairs(self, player: str, opponent: str) -> list[Pair]:
+        """The games as pairs of one opening each."""
+        results = [(seat == 0, won) for seat, won in zip(self.first_seat, self.won, strict=True)]
+        return [Pair(player, opponent, tuple(results[i : i + 2])) for i in range(0, len(results), 2)]
+
+
+def play_games(player: Player, opponent: Player, openings: Sequence[Position], rng: np.random.Generator) -> Games:
     """Play every opening twice, seats exchanged, all games at once.
 
     Args:
@@ -80,8 +103,9 @@ def play_match(player: Player, opponent: Player, openings: Sequence[Position], r
     """
     games = 2 * len(openings)
     env = BatchEnv(openings[0].rules, games)
-    env.reset(positions=[p for p in openings for _ in range(2)])
-    first_seat = np.arange(games) % 2  # the seat of `player` in each game
+    starts = tuple(p for p in openings for _ in range(2))
+    env.reset(positions=starts)
+    first_seat = np.arange(games) % 2
     keys = draw_keys(rng, games)
     moves: list[list[int]] = [[] for _ in range(games)]
     ply = 0
@@ -95,9 +119,15 @@ def play_match(player: Player, opponent: Player, openings: Sequence[Position], r
             moves[row].append(int(actions[row]))
         env.step(actions)
         ply += 1
-    wins = int(((env.outcome == 1) == (first_seat == 0)).sum())
-    played = {(openings[row // 2].text(), tuple(m)) for row, m in enumerate(moves)}
-    low, high = wilson_interval(wins, games)
-    return MatchResult(
-        player.name, opponent.name, games, wins, len(played), float(np.mean([len(m) for m in moves])), low, high
-    )
+    won = (env.outcome == 1) == (first_seat == 0)
+    return Games(starts, tuple(first_seat.tolist()), tuple(won.tolist()), tuple(tuple(m) for m in moves))
+
+
+def play_match(player: Player, opponent: Player, openings: Sequence[Position], rng: np.random.Generator) -> MatchResult:
+    """Play every opening twice, seats exchanged, and sum the games up; see `play_games`."""
+    games = play_games(player, opponent, openings, rng)
+    count, wins = len(games.won), sum(games.won)
+    distinct = {(start.text(), moves) for start, moves in zip(games.openings, games.moves, strict=True)}
+    low, high = wilson_interval(wins, count)
+    plies = float(np.mean([len(m) for m in games.moves]))
+    return MatchResult(player.name, opponent.name, count, wins, len(distinct), plies, low, high)

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from lifeline.errors import ConfigError, RulesError
 from lifeline.rules import Rules
-from training.network import NetworkConfig
 
 # Limits keep damaged or hostile files from asking for absurd amounts of work.
 _MAX_FILE = 1_000_000
@@ -41,6 +40,21 @@ class GameConfig(_Section):
         return Rules(self.base, self.opening, self.komi, self.adjacent_setup)
 
 
+class NetworkConfig(_Section):
+    """Size of the network."""
+
+    blocks: int = Field(default=4, ge=1, le=64)
+    """Residual blocks of two hex convolutions each."""
+    channels: int = Field(default=32, ge=4, le=1024)
+    """Channels of the tower."""
+    pool_every: int = Field(default=2, ge=1, le=64)
+    """Every so many blocks one looks at the whole board by global pooling."""
+    head_channels: int = Field(default=16, ge=1, le=1024)
+    """Channels of the policy and of the value head."""
+    value_hidden: int = Field(default=32, ge=1, le=4096)
+    """Units of the value head's hidden layer."""
+
+
 class SearchConfig(_Section):
     """Gumbel search in self-play."""
 
@@ -58,13 +72,20 @@ class SelfPlayConfig(_Section):
     """How games are made."""
 
     batch_size: int = Field(default=256, ge=1, le=65_536)
-    """Games played at once; the batch of the evaluator. Memory grows with it."""
+    """Games a worker plays at once; the batch of its evaluator. Memory grows with it."""
     plies_per_iteration: int = Field(default=8, ge=1)
-    """Plies of all games between two visits to the learner. Fewer: fresher weights, more switching."""
+    """Plies of all its games that a worker plays between two reports. Fewer: fresher weights, more switching."""
     random_opening_share: float = Field(default=0.3, ge=0, le=1)
     """Share of games that start from random first turns, so that the bot knows openings it would not choose."""
     ply_cap: int = Field(default=0, ge=0)
     """Plies after which a game is dropped with a warning; 0 = four times the number of cells, never met in practice."""
+
+
+class StorageConfig(_Section):
+    """Finished games on disk."""
+
+    max_mb: float = Field(default=1000.0, gt=0)
+    """Megabytes of finished games kept in the run directory; the oldest go first, but never those of the window."""
 
 
 class ReplayConfig(_Section):
@@ -115,14 +136,20 @@ class CheckpointConfig(_Section):
 
 
 class EvaluationConfig(_Section):
-    """The match at the end of a run."""
+    """Ratings during a run, played beside training by the workers' cluster, and the match at its end."""
 
+    share: float = Field(default=0.1, ge=0, le=1)
+    """Share of the machine's time that rating games may take; 0 for none. Without workers there are none."""
+    pairs: int = Field(default=10, ge=1, le=10_000)
+    """Pairs of games in one rating match: one opening each, played with seats exchanged."""
+    every_seconds: float = Field(default=30.0, gt=0)
+    """Seconds between two models that enter the ratings."""
     games: int = Field(default=200, ge=0)
-    """Games against each opponent, in pairs with seats exchanged, so an even number; 0 for no match."""
+    """Games of the last match against each opponent, in pairs with seats exchanged: an even number; 0 for none."""
     num_simulations: int = Field(default=64, ge=2, le=100_000)
     """Leaves grown for each of the bot's moves."""
     opponents: tuple[str, ...] = ("random", "rollout:1000")
-    """Players met: `random`, or `rollout:N` for UCT with N random rollouts a move."""
+    """Players met in the last match and in the ratings: `random`, or `rollout:N`, UCT with N rollouts a move."""
 
 
 class Config(_Section):
@@ -137,7 +164,13 @@ class Config(_Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the learner runs, and the evaluator with it; auto takes CUDA where there is one."""
     threads: int = Field(default=0, ge=0, le=1024)
-    """CPU threads for evaluator and learner; 0 = all cores. Results are bit-equal only for equal numbers."""
+    """CPU threads of the learner, and without workers of the evaluator; 0 = all cores. Results are bit-equal only for
+    equal numbers."""
+    workers: int | Literal["auto"] = Field(default="auto")
+    """Self-play workers, each with games and threads of its own; auto = one a core. 0: everything in one process, and
+    bit-equal from run to run."""
+    worker_gpus: float = Field(default=0.0, ge=0, le=1)
+    """Share of a GPU each worker evaluates on; 0 = on its CPU core."""
     game: GameConfig = GameConfig()
     network: NetworkConfig = NetworkConfig()
     search: SearchConfig = SearchConfig()
@@ -145,6 +178,7 @@ class Config(_Section):
     replay: ReplayConfig = ReplayConfig()
     learner: LearnerConfig = LearnerConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    storage: StorageConfig = StorageConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
 
     @model_validator(mode="after")
@@ -162,6 +196,8 @@ class Config(_Section):
                 f"checkpoint.keep_every {self.checkpoint.keep_every} must be a multiple of "
                 f"checkpoint.every {self.checkpoint.every}"
             )
+        if self.workers != "auto" and not 0 <= self.workers <= 10_000:
+            raise ValueError(f"workers must be auto or a number from 0 to 10000, not {self.workers}")
         if self.evaluation.games % 2:
             raise ValueError(f"evaluation.games must be even, games are played in pairs, not {self.evaluation.games}")
         return self

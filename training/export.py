@@ -26,7 +26,8 @@ from lifeline.files import write_atomic
 from lifeline.observation import NUM_PLANES, OBSERVATION_VERSION, PLANES
 from lifeline.search.evaluator import FORMAT_KEY, MODEL_FORMAT, OBSERVATION_KEY, OUTPUTS
 from lifeline.version import __version__
-from training.network import Exportable, Network, NetworkConfig
+from training.config import NetworkConfig
+from training.network import Exportable, Network
 
 _PREFIX = "network."
 

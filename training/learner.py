@@ -15,8 +15,8 @@ from torch import Tensor
 
 from lifeline.errors import RunError
 from lifeline.rules import Rules
-from training.config import LearnerConfig
-from training.network import Network, NetworkConfig
+from training.config import LearnerConfig, NetworkConfig
+from training.network import Network
 from training.replay import ReplayBuffer
 from training.samples import batch_of
 from training.targets import Samples

@@ -1,47 +1,42 @@
-"""The whole training loop: self-play, learning, new weights, again."""
+"""The whole training loop: games, learning, new weights, again; and, with workers, ratings beside it."""
 
 from __future__ import annotations
 
-import json
-import logging
+import contextlib
 import os
-import platform
 import signal
-import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.tensorboard import SummaryWriter
 
 from lifeline.errors import CheckpointError, RunError
 from lifeline.files import write_atomic
 from lifeline.kernels import spec_of, state_size
-from lifeline.play.players import NetworkPlayer, make_player
-from lifeline.search.evaluator import Evaluator, OnnxEvaluator
-from lifeline.search.gumbel import GumbelConstants
-from lifeline.version import __version__
-from training import checkpoint
+from lifeline.search.evaluator import UniformEvaluator
+from training import checkpoint, rundir
 from training.arena import MatchResult, play_match, random_openings
-from training.config import Config, build_config, dump_config, read_yaml
+from training.config import Config, SelfPlayConfig
+from training.console import LiveConsole
+from training.evaluation import Contestant, RatingBook, Schedule
 from training.export import export_onnx
-from training.learner import Learner
+from training.learner import Learner, Losses
+from training.monitor import Figures, Monitor, elo_curve
+from training.ratings import Ratings
 from training.replay import ReplayBuffer
-from training.selfplay import SelfPlay, Trajectory, streams_of
+from training.selfplay import SelfPlay, streams_of
+from training.shards import ShardStore
+from training.sources import GameSource, LocalSource, resident_bytes
 from training.targets import samples_of
-from training.torch_evaluator import TorchEvaluator
+from training.trajectory import Trajectory
 
-log = logging.getLogger(__name__)
-
-CONFIG_FILE = "config.yaml"
-RUN_FILE = "run.json"
-MODEL_FILE = "bot.onnx"
-SUMMARY_FILE = "summary.json"
 _STREAMS = ("selfplay", "learner", "weights")
+# Learner steps between two looks at the workers, however much it has to catch up.
+_MOST_STEPS = 256
 
 
 def resolve_device(name: str) -> torch.device:
@@ -56,16 +51,17 @@ def resolve_device(name: str) -> torch.device:
 
 
 class Run:
-    """One training run in its directory.
+    """One training run in its directory. `create` begins one, `open` goes on with one.
 
     Args:
         config: all settings.
-        folder: the run's directory, which `create` or `open` has made sure of.
-        report: takes each line meant for a person.
+        folder: the run's directory, which exists.
+        console: what a person looks at.
+        address: of a running Ray cluster; None for this machine.
     """
 
-    def __init__(self, config: Config, folder: Path, report: Callable[[str], None]) -> None:
-        self.config, self.folder, self._report = config, folder, report
+    def __init__(self, config: Config, folder: Path, console: LiveConsole, address: str | None = None) -> None:
+        self.config, self.folder, self._console, self._address = config, folder, console, address
         self.rules = config.game.rules()
         self.device = resolve_device(config.device)
         self.threads = config.threads or os.cpu_count() or 1
@@ -76,62 +72,55 @@ class Run:
             self.rules, config.network, config.learner, self._rngs["learner"], seed, self.device, self.threads
         )
         self.replay = ReplayBuffer(config.replay, state_size(len(spec_of(self.rules).words)), self.rules.num_actions)
-        self.selfplay = SelfPlay(self.rules, config.selfplay, config.search, self.evaluator(), self._rngs["selfplay"])
-        self.iteration = 0
-        self.games = 0
-        self.samples_used = 0
+        self.shards = ShardStore(folder / rundir.GAMES, config.storage.max_mb * 1e6)
+        self.iteration = self.games = self.samples_used = 0
         self.seconds = 0.0
+        self.ratings: Ratings | None = None
+        self._book = RatingBook(folder / rundir.RATINGS_FILE)
+        self._schedule = Schedule(config, folder / rundir.MODELS)
+        self._rating_seconds = 0.0
+        self._unfinished: dict[str, Any] | None = None
         self._stop = False
         self._saved = -1
+        self._state_written = 0.0
 
     # How a run begins.
 
     @classmethod
-    def create(cls, config: Config, folder: Path, report: Callable[[str], None]) -> Run:
+    def create(cls, config: Config, folder: Path, console: LiveConsole, address: str | None = None) -> Run:
         """Begin a new run in a directory of its own.
 
         Raises:
             RunError: the directory is in use or cannot be written.
         """
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise RunError(f"{folder} is in use already; name another with --run-dir, or go on with --resume {folder}")
-        facts = {
-            "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "seed": config.seed,
-            "commit": _commit(),
-            "versions": {"lifeline": __version__, "torch": torch.__version__, "numpy": np.__version__},
-            "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
-        }
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_atomic(folder / CONFIG_FILE, dump_config(config).encode())
-            write_atomic(folder / RUN_FILE, json.dumps(facts, indent=1).encode())
-        except OSError as error:
-            raise RunError(f"cannot write the run directory {folder}: {error.strerror or error}") from None
-        return cls(config, folder, report)
+        rundir.create(config, folder)
+        return cls(config, folder, console, address)
 
     @classmethod
-    def open(cls, folder: Path, report: Callable[[str], None], minutes: float | None = None) -> Run:
+    def open(
+        cls,
+        folder: Path,
+        console: LiveConsole,
+        changes: dict[str, Any] | None = None,
+        address: str | None = None,
+    ) -> Run:
         """Go on with a run from its newest checkpoint, or from its start if it had not come to one.
 
         Args:
-            minutes: in place of the config's, counted from now.
+            changes: top-level settings in place of the config's, for this session.
 
         Raises:
             RunError: the directory holds no run or cannot be written.
-            CheckpointError: its newest checkpoint is damaged.
+            CheckpointError: its newest checkpoint, or what belongs to it, is damaged.
         """
-        if not (folder / CONFIG_FILE).is_file():
-            raise RunError(f"{folder} holds no run to go on with: there is no {CONFIG_FILE}")
-        if not os.access(folder, os.W_OK):
-            raise RunError(f"cannot write the run directory {folder}")
-        config = build_config(read_yaml(folder / CONFIG_FILE), str(folder / CONFIG_FILE))
-        if minutes is not None:
-            config = config.model_copy(update={"minutes": minutes})
-        run = cls(config, folder, report)
+        config = rundir.read_config(folder).model_copy(update=changes or {})
+        run = cls(config, folder, console, address)
         if checkpoint.list_all(run._checkpoints):
             run._load(checkpoint.newest_whole(run._checkpoints))
-        report(f"going on with {folder} after iteration {run.iteration}")
+        elif config.workers == 0:
+            run.shards.truncate(0)
+        run._fill_window()
+        console.message(f"going on with {folder} after iteration {run.iteration}")
         return run
 
     # The loop.
@@ -143,71 +132,90 @@ class Run:
             The summary, which is also written to the run directory.
 
         Raises:
-            RunError: the loss is not finite; the last good checkpoint is kept and named.
+            RunError: the loss is not finite, the last good checkpoint being kept and named; or workers keep dying.
         """
-        writer = SummaryWriter(str(self.folder / "tensorboard"), purge_step=self.iteration + 1)
-        before = self._catch_signals()
-        console = _Progress(self.config, self._report)
-        started = time.monotonic()
-        try:
+        session = rundir.next_session(self.folder)
+        self._tell("training", now=True)
+        with (
+            self._signals(),
+            contextlib.closing(Monitor(self.folder, self.config, self._console, self.iteration)) as monitor,
+            contextlib.closing(self._source(session)) as source,
+        ):
+            source.publish(self._weights(), self.learner.steps)
+            if self._unfinished is not None and isinstance(source, LocalSource):
+                source.load_state(self._unfinished)
+            started = time.monotonic()
             while not self._finished(time.monotonic() - started):
                 began = time.monotonic()
-                trajectories = self.selfplay.play(self.config.selfplay.plies_per_iteration)
-                played = time.monotonic()
-                if trajectories:
-                    self.replay.add(samples_of(trajectories, self.config.learner.root_value_share))
-                    self.games += len(trajectories)
-                scalars = self._learn()
+                games = source.collect()
+                self._keep(games)
+                losses = self._learn(source)
                 self.iteration += 1
-                ended = time.monotonic()
-                self.seconds += ended - began
-                scalars |= self._rates(trajectories, played - began, ended - played)
-                for name, value in scalars.items():
-                    writer.add_scalar(name, value, self.iteration)
-                console.update(self, scalars, ended - started)
+                self.seconds += time.monotonic() - began
+                self._rate(source)
+                monitor.iteration(self._figures(source, time.monotonic() - started), games, losses, self.ratings)
+                self._tell("training")
                 if self.iteration % self.config.checkpoint.every == 0:
-                    self.save()
+                    self.save(source)
             if self._saved != self.iteration:
-                self.save()
-            write_atomic(self.folder / MODEL_FILE, self.model())
-        finally:
-            writer.close()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+                self.save(source)
+        write_atomic(self.folder / rundir.MODEL_FILE, self.model())
+        self._tell("evaluating", now=True)
         summary = self._summary(self._match() if not self._stop else [])
-        write_atomic(self.folder / SUMMARY_FILE, json.dumps(summary, indent=1).encode())
+        rundir.write_json(self.folder / rundir.SUMMARY_FILE, summary)
+        if self.ratings:
+            curve = elo_curve(self.ratings, self._schedule.entered, f"base {self.rules.base}, {self.folder.name}")
+            write_atomic(self.folder / rundir.CURVE_FILE, curve)
+        self._tell("stopped" if self._stop else "finished", now=True)
         return summary
 
-    def _learn(self) -> dict[str, float]:
+    def _source(self, session: int) -> GameSource:
+        """This process, or workers on a cluster."""
+        if self.config.workers == 0:
+            return LocalSource(self.config, self._rngs["selfplay"], self.device, self.threads)
+        # Compiled once here, so that the workers find the kernels in the cache.
+        one = SelfPlayConfig(batch_size=1, random_opening_share=1.0)
+        SelfPlay(self.rules, one, self.config.search, UniformEvaluator(), np.random.default_rng(0)).play(1)
+        from training.workers import Cluster
+
+        cluster = Cluster(self.config, self._address, session)
+        self._console.message(f"{cluster.wanted} workers on {self._address or 'this machine'}")
+        return cluster
+
+    def _keep(self, games: list[Trajectory]) -> None:
+        """Put finished games on disk and into the window."""
+        if not games:
+            return
+        self.games += len(games)
+        self.replay.add(samples_of(games, self.config.learner.root_value_share))
+        self.shards.append(games)
+        self.shards.flush(self.replay.window)
+
+    def _learn(self, source: GameSource) -> Losses | None:
         """Take the steps that self-play has paid for, and hand the new weights to it."""
         c = self.config.learner
         if self.replay.total < c.min_samples:
-            return {}
+            return None
         steps = int((self.replay.total * c.samples_per_sample - self.samples_used) // c.batch_size)
         if steps < 1:
-            return {}
+            return None
         try:
-            losses = self.learner.learn(self.replay, steps)
+            losses = self.learner.learn(self.replay, min(steps, _MOST_STEPS))
         except RunError as error:
             kept = checkpoint.list_all(self._checkpoints)
             where = f"the last good checkpoint is {kept[-1]}" if kept else "there was no checkpoint yet"
             raise RunError(f"{error}; {where}") from None
         self.samples_used += losses.steps * c.batch_size
-        self.selfplay.evaluator = self.evaluator()
-        return {
-            "loss/policy": losses.policy,
-            "loss/value": losses.value,
-            "loss/policy_target_entropy": losses.target_entropy,
-            "learner/grad_norm": losses.grad_norm,
-            "learner/steps": self.learner.steps,
-        }
+        source.publish(self._weights(), self.learner.steps)
+        return losses
 
-    def evaluator(self) -> Evaluator:
-        """An evaluator with the newest averaged weights."""
+    def _weights(self) -> Any:
+        """The newest averaged weights in the form that games are made with."""
         weights = self.learner.average_weights()
-        if self.device.type == "cuda":
-            return TorchEvaluator(self.config.network, weights, self.device)
-        return OnnxEvaluator(export_onnx(self.config.network, weights), self.threads)
+        on_gpu = self.device.type == "cuda" if self.config.workers == 0 else self.config.worker_gpus > 0
+        if on_gpu:
+            return {name: tensor.cpu() for name, tensor in weights.items()}
+        return export_onnx(self.config.network, weights)
 
     def model(self) -> bytes:
         """The newest averaged weights as an ONNX file, with where they come from."""
@@ -228,39 +236,83 @@ class Run:
         done = c.max_iterations is not None and self.iteration >= c.max_iterations
         return self._stop or out_of_time or done
 
-    def _rates(self, trajectories: list[Trajectory], play: float, learn: float) -> dict[str, float]:
-        c = self.config
-        plies = c.selfplay.batch_size * c.selfplay.plies_per_iteration
-        out = {
-            "rates/plies_per_second": plies / play,
-            "rates/evaluations_per_second": plies * (c.search.num_simulations + 1) / play,
-            "rates/learner_share_of_time": learn / (play + learn),
-            "replay/samples": self.replay.total,
-            "replay/window": self.replay.window,
-            "selfplay/games": self.games,
-            "selfplay/games_dropped": self.selfplay.games_dropped,
-        }
-        if trajectories:
-            own = [t for t in trajectories if t.random_plies == 0]
-            out["selfplay/plies_per_game"] = float(np.mean([len(t.actions) + t.random_plies for t in trajectories]))
-            if own:
-                out["selfplay/first_seat_wins"] = float(np.mean([t.outcome > 0 for t in own]))
-                out["selfplay/swap_share"] = float(np.mean([(t.actions == self.rules.swap_action).any() for t in own]))
-        return out
+    def _rate(self, source: GameSource) -> None:
+        """Take in what rating games there are and begin the next, within their share of the machine's time."""
+        share = self.config.evaluation.share
+        if self.config.workers == 0 or share == 0:
+            return
+        from training.workers import Cluster
+
+        assert isinstance(source, Cluster)
+        result = source.rated()
+        if result is not None:
+            self._book.add(result.pairs)
+            self._rating_seconds += result.seconds
+            self.ratings = result.ratings
+        if self.learner.steps and self._schedule.is_due(self.seconds):
+            model = export_onnx(self.config.network, self.learner.average_weights())
+            self._schedule.enter(self.iteration, model, self.seconds)
+        if not source.is_rating and self._rating_seconds <= share * self.seconds * (os.cpu_count() or 1):
+            job = self._schedule.next(self.config.seed + len(self._book.pairs), self._book.pairs)
+            if job is not None:
+                source.rate(job)
+
+    def _figures(self, source: GameSource, elapsed: float) -> Figures:
+        """Where the run is now."""
+        return Figures(
+            iteration=self.iteration,
+            games=self.games,
+            samples=self.replay.total,
+            learner_steps=self.learner.steps,
+            samples_used=self.samples_used,
+            elapsed=elapsed,
+            seconds_left=self._left(elapsed),
+            window=self.replay.window,
+            age=self.learner.steps - self.replay.mean_version(),
+            disk_bytes=self.shards.bytes,
+            memory_bytes=resident_bytes(),
+            **vars(source.figures()),
+        )
+
+    def _left(self, elapsed: float) -> float | None:
+        """Seconds until the run ends by itself, None if nothing says when."""
+        ends = []
+        if self.config.minutes is not None:
+            ends.append(60 * self.config.minutes - elapsed)
+        if self.config.max_iterations is not None:
+            ends.append(self.seconds / max(1, self.iteration) * (self.config.max_iterations - self.iteration))
+        return max(0.0, min(ends)) if ends else None
+
+    def _elo(self) -> float | None:
+        """Rating of the newest rated model."""
+        players = self.ratings.players if self.ratings else {}
+        models = sorted(name for name in players if name.startswith("iteration-"))
+        return players[models[-1]].elo if models else None
+
+    def _tell(self, status: str, now: bool = False) -> None:
+        """Write the run's state for other programs, every few seconds."""
+        if not now and time.monotonic() < self._state_written + 2:
+            return
+        self._state_written = time.monotonic()
+        rundir.write_state(
+            self.folder, status, self.iteration, self.games, self.replay.total, self.seconds, self._elo()
+        )
 
     # What is kept.
 
     @property
     def _checkpoints(self) -> Path:
-        return self.folder / "checkpoints"
+        return self.folder / rundir.CHECKPOINTS
 
-    def save(self) -> Path:
-        """Write a checkpoint now and remove those no longer wanted."""
+    def save(self, source: GameSource) -> Path:
+        """Write a checkpoint now and remove those no longer wanted. The games it rests on are on disk already."""
         counters = {
             "games": self.games,
+            "samples": self.replay.total,
             "samples_used": self.samples_used,
             "learner_steps": self.learner.steps,
             "seconds": self.seconds,
+            "rating_seconds": self._rating_seconds,
             "generators": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
         }
         saved = checkpoint.save(
@@ -269,7 +321,7 @@ class Run:
             self.config.network.model_dump(mode="json"),
             {name: tensor.cpu().contiguous() for name, tensor in self.learner.average_weights().items()},
             self.learner.state(),
-            {"replay": self.replay.state(), "selfplay": self.selfplay.state()},
+            {"selfplay": source.state()} if isinstance(source, LocalSource) else {},
             counters,
         )
         self._saved = self.iteration
@@ -282,106 +334,80 @@ class Run:
             for name, rng in self._rngs.items():
                 rng.bit_generator.state = counters["generators"][name]
             self.games, self.samples_used = counters["games"], counters["samples_used"]
-            self.seconds = counters["seconds"]
+            self.seconds, self._rating_seconds = counters["seconds"], counters["rating_seconds"]
             self.learner.load_state(saved.learner_state(), counters["learner_steps"])
-            self.replay.load_state(saved.arrays("replay"))
-            self.selfplay.load_state(saved.arrays("selfplay"))
+            samples = int(counters["samples"])
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise CheckpointError(f"{saved.path} does not fit this run: {error}") from None
+        if self.config.workers == 0:
+            # In one process the games behind the checkpoint will be made again, exactly.
+            self.shards.truncate(samples)
+            if "selfplay.safetensors" in saved.manifest["files"]:
+                self._unfinished = saved.arrays("selfplay")
+        # With workers they count as they are, and the learner still owes them its steps.
+        self.games += sum(s.games for s in self.shards.shards if s.first_sample >= samples)
         self.iteration = self._saved = saved.iteration
-        self.selfplay.evaluator = self.evaluator()
+
+    def _fill_window(self) -> None:
+        """Rebuild the replay buffer from the games on disk."""
+        # First as if all were in memory, to learn how large the window is.
+        self.replay.restart(self.shards.total)
+        shards = list(self.shards.newest(self.replay.window))
+        self.replay.restart(self.shards.total - sum(len(g) for games in shards for g in games))
+        for games in shards:
+            self.replay.add(samples_of(games, self.config.learner.root_value_share))
 
     # How a run ends.
 
-    def _catch_signals(self) -> dict[int, Any]:
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Let the first SIGINT or SIGTERM end the loop politely."""
+
         def stop(number: int, frame: FrameType | None) -> None:
             if self._stop:
                 raise KeyboardInterrupt
             self._stop = True
-            self._report(
-                f"{signal.Signals(number).name}: finishing this iteration, then saving (again to stop at once)"
-            )
+            name = signal.Signals(number).name
+            self._console.message(f"{name}: finishing this iteration, then saving (again to stop at once)")
 
+        before = {}
+        with contextlib.suppress(ValueError):  # not in the main thread: whoever runs us handles signals
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before[number] = signal.signal(number, stop)
         try:
-            return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not in the main thread: whoever runs us handles signals
-            return {}
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _match(self) -> list[MatchResult]:
         """The newest model against each configured opponent."""
         c = self.config.evaluation
         if not c.games:
             return []
-        search = self.config.search
-        constants = GumbelConstants(search.max_considered, search.c_visit, search.c_scale)
-        bot = NetworkPlayer(self.rules, self.evaluator(), c.num_simulations, "bot", constants)
+        bot = Contestant("bot", export_onnx(self.config.network, self.learner.average_weights()))
+        player = bot.player(self.config, self.threads)
         # Its own generator: holding a match changes nothing of the run.
         rng = np.random.default_rng(self.config.seed)
         results = []
         for name in c.opponents:
-            opponent = make_player(name, self.rules, threads=self.threads)
-            result = play_match(bot, opponent, random_openings(self.rules, c.games // 2, rng), rng)
-            self._report(result.line())
+            opponent = Contestant(name).player(self.config, self.threads)
+            result = play_match(player, opponent, random_openings(self.rules, c.games // 2, rng), rng)
+            self._console.message(result.line())
             results.append(result)
         return results
 
     def _summary(self, matches: list[MatchResult]) -> dict[str, Any]:
+        ratings = self.ratings.players if self.ratings else {}
         return {
             "iterations": self.iteration,
             "games": self.games,
-            "games_dropped": self.selfplay.games_dropped,
             "samples": self.replay.total,
             "learner_steps": self.learner.steps,
             "training_seconds": round(self.seconds, 1),
+            "rating_seconds": round(self._rating_seconds, 1),
             "stopped_by_signal": self._stop,
-            "model": MODEL_FILE,
+            "model": rundir.MODEL_FILE,
+            "ratings": {name: vars(rating) for name, rating in ratings.items()},
             "matches": [vars(m) for m in matches],
         }
-
-
-class _Progress:
-    """A line every few seconds: where the run is, how fast, and how long still."""
-
-    def __init__(self, config: Config, report: Callable[[str], None], every: float = 10.0) -> None:
-        self._config, self._report, self._every = config, report, every
-        self._next = 0.0
-        self._losses: dict[str, float] = {}
-
-    def update(self, run: Run, scalars: dict[str, float], elapsed: float) -> None:
-        self._losses |= {k: v for k, v in scalars.items() if k.startswith("loss/")}
-        if elapsed < self._next:
-            return
-        self._next = elapsed + self._every
-        loss = " ".join(f"{k.removeprefix('loss/')} {v:.3f}" for k, v in self._losses.items() if "entropy" not in k)
-        self._report(
-            f"iteration {run.iteration}  games {run.games}  samples {run.replay.total}  steps {run.learner.steps}  "
-            f"{scalars['rates/evaluations_per_second']:.0f} evaluations/s  "
-            f"{loss or 'filling the replay buffer'}  {self._left(run, elapsed)}"
-        )
-
-    def _left(self, run: Run, elapsed: float) -> str:
-        ends = []
-        if self._config.minutes is not None:
-            ends.append(60 * self._config.minutes - elapsed)
-        if self._config.max_iterations is not None:
-            done = max(1, run.iteration)
-            ends.append(run.seconds / done * (self._config.max_iterations - run.iteration))
-        if not ends:
-            return f"{elapsed / 60:.1f} min"
-        left = max(0.0, min(ends))
-        return f"{int(left // 60)}:{int(left % 60):02d} left"
-
-
-def _commit() -> str | None:
-    """The commit of the source this runs from, with a mark if it was edited; None outside a checkout."""
-    try:
-        out = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return out.stdout.strip() or None

@@ -14,27 +14,10 @@ from typing import cast
 
 import torch
 import torch.nn.functional as F
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from lifeline.observation import NUM_PLANES
-
-
-class NetworkConfig(BaseModel):
-    """Size of the network."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-    blocks: int = Field(default=4, ge=1, le=64)
-    """Residual blocks of two hex convolutions each."""
-    channels: int = Field(default=32, ge=4, le=1024)
-    """Channels of the tower."""
-    pool_every: int = Field(default=2, ge=1, le=64)
-    """Every so many blocks one looks at the whole board by global pooling."""
-    head_channels: int = Field(default=16, ge=1, le=1024)
-    """Channels of the policy and of the value head."""
-    value_hidden: int = Field(default=32, ge=1, le=4096)
-    """Units of the value head's hidden layer."""
+from training.config import NetworkConfig
 
 
 class HexConv(nn.Module):

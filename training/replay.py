@@ -24,8 +24,9 @@ class ReplayBuffer:
         self._config = config
         self._arrays: dict[str, npt.NDArray[Any]] = {
             "states": np.zeros((0, state_size), np.uint64),
-            "policy_targets": np.zeros((0, num_actions), np.float32),
+            "policy_targets": np.zeros((0, num_actions), np.float16),
             "value_targets": np.zeros(0, np.float32),
+            "versions": np.zeros(0, np.int64),
         }
         self.total = 0
 
@@ -64,15 +65,16 @@ class ReplayBuffer:
         at = (self.total - 1 - newest_first) % self._config.capacity
         return Samples(**{name: array[at] for name, array in self._arrays.items()})
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The samples that can still be drawn, oldest first, and the count of all ever made."""
-        # A window grows more slowly than samples come in, so what has left it never comes back.
+    def mean_version(self) -> float:
+        """Mean version of the weights that the window's samples were made with; 0 when it is empty."""
         at = np.arange(self.total - self.window, self.total) % self._config.capacity
-        return {"total": np.array([self.total]), **{name: array[at] for name, array in self._arrays.items()}}
+        return float(self._arrays["versions"][at].mean()) if len(at) else 0.0
 
-    def load_state(self, state: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from what `state` gave."""
-        kept = len(state["states"])
-        self.total = int(state["total"][0]) - kept
-        self._resize(min(self._config.capacity, self.total + kept))
-        self.add(Samples(**{name: state[name] for name in self._arrays}))
+    def restart(self, total: int) -> None:
+        """Empty the buffer and count on from so many samples made before; the newest of them are to be added next.
+
+        A sample's place hangs on its number alone, so a buffer filled again from disk draws what it would have drawn.
+        """
+        self.total = total
+        self._arrays = {name: array[:0] for name, array in self._arrays.items()}
+        self._resize(min(self._config.capacity, total))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,31 +15,9 @@ from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
 from lifeline.search.search import BatchSearch
 from lifeline.streams import derive, draw_keys
 from training.config import SearchConfig, SelfPlayConfig
+from training.trajectory import PLY_FIELDS, Trajectory
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """The searched plies of one finished game.
-
-    Attributes:
-        states: uint64 [T, K], packed states before each ply.
-        policy_targets: float32 [T, A].
-        root_values: float32 [T], for the player to move.
-        to_play: int8 [T], the seat to move.
-        actions: int16 [T].
-        outcome: +1 if seat 0 won, -1 if seat 1 did.
-        random_plies: plies played at random before the first of these.
-    """
-
-    states: npt.NDArray[np.uint64]
-    policy_targets: npt.NDArray[np.float32]
-    root_values: npt.NDArray[np.float32]
-    to_play: npt.NDArray[np.int8]
-    actions: npt.NDArray[np.int16]
-    outcome: int
-    random_plies: int
 
 
 class SelfPlay:
@@ -50,7 +27,7 @@ class SelfPlay:
         rules: what is played.
         config: how games are made.
         search: how moves are searched.
-        evaluator: judges positions; may be exchanged between two calls of `play`.
+        evaluator: judges positions; `use` exchanges it.
         rng: draws the keys of the games.
     """
 
@@ -71,21 +48,17 @@ class SelfPlay:
         self._random_plies = np.zeros(batch, np.int64)
         self._allocate(2 * rules.num_cells)
         self.games_dropped = 0
-        self._start(np.arange(batch))
+        self.version = 0
+        self._begun = False  # games are drawn when the first are needed, or come from `load_state`
 
     def _allocate(self, length: int) -> None:
         """Make room for `length` plies of each game, keeping what is recorded."""
         batch, actions, state = self._env.batch_size, self._env.num_actions, self._env.gather(np.zeros(1, np.int64))
-        new: dict[str, npt.NDArray[Any]] = {
-            "states": np.zeros((batch, length, state.shape[1]), state.dtype),
-            "policy_targets": np.zeros((batch, length, actions), np.float32),
-            "root_values": np.zeros((batch, length), np.float32),
-            "to_play": np.zeros((batch, length), np.int8),
-            "actions": np.zeros((batch, length), np.int16),
-        }
+        shapes = {"states": state.shape[1:], "policy_targets": (actions,)}
+        new = {name: np.zeros((batch, length, *shapes.get(name, ())), dtype) for name, dtype in PLY_FIELDS.items()}
         for name, array in getattr(self, "_record", {}).items():
             new[name][:, : array.shape[1]] = array
-        self._record = new
+        self._record: dict[str, npt.NDArray[Any]] = new
 
     def _start(self, rows: npt.NDArray[np.int64]) -> None:
         """Begin new games in some rows, a share of them from random first turns."""
@@ -115,17 +88,19 @@ class SelfPlay:
             plies += 1
         return plies, env.gather()[0]
 
-    @property
-    def evaluator(self) -> Evaluator:
-        """What judges positions."""
-        return self._search.evaluator
+    def use(self, evaluator: Evaluator, version: int) -> None:
+        """Judge positions by another evaluator from now on, in games under way as well.
 
-    @evaluator.setter
-    def evaluator(self, evaluator: Evaluator) -> None:
-        self._search.evaluator = evaluator
+        Args:
+            version: of its weights, noted in the games that end with them.
+        """
+        self._search.evaluator, self.version = evaluator, version
 
     def play(self, plies: int) -> list[Trajectory]:
         """Play so many plies of every game and return those that ended, in the order they ended."""
+        if not self._begun:
+            self._start(np.arange(self._env.batch_size))
+            self._begun = True
         finished = []
         for _ in range(plies):
             finished += self._ply()
@@ -167,6 +142,8 @@ class SelfPlay:
             **{name: array[row, :length].copy() for name, array in self._record.items()},
             outcome=int(self._env.outcome[row]),
             random_plies=int(self._random_plies[row]),
+            game_id=int(self._keys[row]),
+            version=self.version,
         )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -190,6 +167,7 @@ class SelfPlay:
 
     def load_state(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Go on from what `state` gave."""
+        self._begun = True
         longest = state["record_states"].shape[1]
         if longest > self._record["states"].shape[1]:
             self._allocate(longest)

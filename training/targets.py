@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from training.selfplay import Trajectory
+from training.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
@@ -17,20 +17,22 @@ class Samples:
 
     Attributes:
         states: uint64 [M, K], packed states.
-        policy_targets: float32 [M, A].
+        policy_targets: float16 [M, A].
         value_targets: float32 [M] in [0, 1], probability that the player to move wins.
+        versions: int64 [M], of the weights each was made with.
     """
 
     states: npt.NDArray[np.uint64]
-    policy_targets: npt.NDArray[np.float32]
+    policy_targets: npt.NDArray[np.float16]
     value_targets: npt.NDArray[np.float32]
+    versions: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.states)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Samples:
         """Some of the samples, in the order of `rows`."""
-        return Samples(self.states[rows], self.policy_targets[rows], self.value_targets[rows])
+        return Samples(self.states[rows], self.policy_targets[rows], self.value_targets[rows], self.versions[rows])
 
 
 def samples_of(trajectories: Sequence[Trajectory], root_value_share: float) -> Samples:
@@ -47,4 +49,5 @@ def samples_of(trajectories: Sequence[Trajectory], root_value_share: float) -> S
         np.concatenate([t.states for t in trajectories]),
         np.concatenate([t.policy_targets for t in trajectories]),
         np.concatenate(values).astype(np.float32),
+        np.concatenate([np.full(len(t), t.version) for t in trajectories]),
     )

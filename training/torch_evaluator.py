@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from lifeline.search.evaluator import Env, FloatArray, gather_logits
-from training.network import Exportable, Network, NetworkConfig
+from training.config import NetworkConfig
+from training.network import Exportable, Network
 
 
 class TorchEvaluator:

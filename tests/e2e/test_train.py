@@ -42,6 +42,8 @@ def assert_equal_runs(one, other):
             assert np.array_equal(array, arrays_2[file][name]), f"{file}: {name}"
     assert counters == counters_2
     assert digests == digests_2
+    # The names of the games' files carry the sums of their bytes.
+    assert sorted(p.name for p in (one / "games").iterdir()) == sorted(p.name for p in (other / "games").iterdir())
 
 
 def test_a_run_leaves_a_model_a_summary_and_curves(whole_run):
@@ -94,7 +96,7 @@ def test_killed_and_resumed_equals_uninterrupted_bit_for_bit(whole_run, tmp_path
 def test_killed_before_the_first_checkpoint_starts_over_alike(whole_run, tmp_path):
     run = tmp_path / "run"
     process = start("train", write_config(tmp_path), "--run-dir", run)
-    wait_for(run / "run.json", process)
+    wait_for(run / "config.yaml", process)
     kill(process)
     code, _, err = lifeline("train", "--resume", run)
     assert code == 0, err
@@ -142,7 +144,8 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_last_good_checkpo
         (["--set", "game.base=2"], "3 to 12"),
         (["--set", "game.base=13"], "3 to 12"),
         (["--set", "nonsense"], "key=value"),
-        (["--workers", "3"], "workers"),
+        (["--workers", "-3"], "workers"),
+        (["--workers", "many"], "workers"),
         (["--minutes", "x"], "minutes"),
         (["--frobnicate"], "frobnicate"),
     ],

@@ -7,10 +7,10 @@ import torch
 from game_positions import play_randomly
 from lifeline import BatchEnv, ModelError, Position, Rules
 from lifeline.search.evaluator import OnnxEvaluator
-from training.config import LearnerConfig, ReplayConfig
+from training.config import LearnerConfig, NetworkConfig, ReplayConfig
 from training.export import export_onnx
 from training.learner import Learner
-from training.network import Exportable, Network, NetworkConfig
+from training.network import Exportable, Network
 from training.replay import ReplayBuffer
 from training.targets import Samples
 from training.torch_evaluator import TorchEvaluator
@@ -112,11 +112,11 @@ def fill(replay, rules, count, seed=0):
     env = BatchEnv(rules, count)
     env.step_random(6 + np.arange(count) % 4, np.array([seed], np.uint64))
     running = np.flatnonzero(~env.terminated)
-    policy = np.zeros((len(running), rules.num_actions), np.float32)
+    policy = np.zeros((len(running), rules.num_actions), np.float16)
     for row, mask in zip(policy, env.legal_action_mask[running], strict=True):
         row[rng.choice(np.flatnonzero(mask))] = 1
     values = rng.integers(0, 2, len(running)).astype(np.float32)
-    replay.add(Samples(env.gather(running), policy, values))
+    replay.add(Samples(env.gather(running), policy, values, np.zeros(len(running), np.int64)))
 
 
 def test_the_network_overfits_one_batch():
@@ -179,9 +179,9 @@ def test_random_symmetries_turn_planes_masks_and_targets_together():
     position = play_randomly(Position.start(rules), 9, 3)
     env = BatchEnv(rules, 12)
     env.reset(positions=[position] * 12)
-    policy = np.random.default_rng(0).random((12, rules.num_actions)).astype(np.float32)
+    policy = np.random.default_rng(0).random((12, rules.num_actions)).astype(np.float16)
     policy[:] = policy[0]
-    samples = Samples(env.gather(), policy, np.zeros(12, np.float32))
+    samples = Samples(env.gather(), policy, np.zeros(12, np.float32), np.zeros(12, np.int64))
     batch = batch_of(samples, rules, np.arange(12))
     for s, symmetry in enumerate(env.symmetries):
         turned = Position(

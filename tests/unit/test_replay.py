@@ -5,8 +5,8 @@ import pytest
 
 from training.config import ReplayConfig
 from training.replay import ReplayBuffer
-from training.selfplay import Trajectory
 from training.targets import Samples, samples_of
+from training.trajectory import Trajectory
 
 
 def numbered(start, count):
@@ -14,8 +14,9 @@ def numbered(start, count):
     numbers = np.arange(start, start + count)
     return Samples(
         np.repeat(numbers[:, None], 5, axis=1).astype(np.uint64),
-        np.repeat(numbers[:, None], 21, axis=1).astype(np.float32),
+        np.repeat(numbers[:, None], 21, axis=1).astype(np.float16),
         numbers.astype(np.float32),
+        numbers,
     )
 
 
@@ -47,7 +48,11 @@ def test_a_restored_buffer_draws_and_goes_on_alike(total):
     config = ReplayConfig(capacity=60, min_window=10, window_fraction=0.5)
     one, other = ReplayBuffer(config, 5, 21), ReplayBuffer(config, 5, 21)
     one.add(numbered(0, total))
-    other.load_state(one.state())
+    # As from disk: the newest samples only, the first of them somewhere before the window.
+    kept = min(total, one.window + 7)
+    other.restart(total - kept)
+    other.add(numbered(total - kept, kept))
+    assert other.mean_version() == one.mean_version()
     for extra in range(4):
         for replay in (one, other):
             replay.add(numbered(1000 * extra, 17))
@@ -59,12 +64,14 @@ def test_a_restored_buffer_draws_and_goes_on_alike(total):
 def test_value_targets_are_the_movers_chance_of_winning():
     trajectory = Trajectory(
         states=np.zeros((3, 5), np.uint64),
-        policy_targets=np.zeros((3, 21), np.float32),
+        policy_targets=np.zeros((3, 21), np.float16),
         root_values=np.array([0.5, 0.5, -1], np.float32),
         to_play=np.array([0, 0, 1], np.int8),
         actions=np.zeros(3, np.int16),
         outcome=1,
         random_plies=0,
+        game_id=1,
+        version=4,
     )
     assert samples_of([trajectory], 0.0).value_targets.tolist() == [1, 1, 0]
     assert samples_of([trajectory], 0.5).value_targets.tolist() == [0.875, 0.875, 0]

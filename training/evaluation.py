@@ -1,0 +1,169 @@
+"""Ratings over a run: which models meet, and what is made of their games, wherever those are played."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lifeline.errors import CheckpointError
+from lifeline.files import write_atomic
+from lifeline.play.players import NetworkPlayer, Player, make_player
+from lifeline.search.evaluator import OnnxEvaluator
+from lifeline.search.gumbel import GumbelConstants
+from training.arena import play_games, random_openings
+from training.config import Config
+from training.ratings import Pair, Ratings, fit_ratings
+
+ANCHOR = "random"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A player of rating games: a model of the run, or a fixed baseline.
+
+    Attributes:
+        name: "random", "rollout:N", or "iteration-N".
+        model: the ONNX bytes of a model; None for a baseline.
+    """
+
+    name: str
+    model: bytes | None = None
+
+    def player(self, config: Config, threads: int = 1) -> Player:
+        """The player itself."""
+        rules, search = config.game.rules(), config.search
+        if self.model is None:
+            return make_player(self.name, rules, threads=threads)
+        constants = GumbelConstants(search.max_considered, search.c_visit, search.c_scale)
+        evaluator = OnnxEvaluator(self.model, threads)
+        return NetworkPlayer(rules, evaluator, config.evaluation.num_simulations, self.name, constants)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A rating match to be played: pairs from openings of its own. `known` are the pairs rated with them."""
+
+    first: Contestant
+    second: Contestant
+    pairs: int
+    seed: int
+    known: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """Its games as pairs, how many different ones there were, the ratings they lead to, and the CPU seconds it took."""
+
+    pairs: tuple[Pair, ...]
+    distinct_games: int
+    ratings: Ratings
+    seconds: float
+
+
+def play_job(job: Job, config: Config, threads: int = 1) -> JobResult:
+    """Play a rating match, swap resolved, and rate all that have played.
+
+    Both players get the same openings, whose advantage the pairs cancel.
+    """
+    began = time.process_time()
+    rng = np.random.default_rng(job.seed)
+    openings = random_openings(config.game.rules(), job.pairs, rng, turns=2)
+    games = play_games(job.first.player(config, threads), job.second.player(config, threads), openings, rng)
+    distinct = len({(start.text(), moves) for start, moves in zip(games.openings, games.moves, strict=True)})
+    pairs = tuple(games.pairs(job.first.name, job.second.name))
+    ratings = fit_ratings([*job.known, *pairs], ANCHOR, rng, resamples=200)
+    return JobResult(pairs, distinct, ratings, time.process_time() - began)
+
+
+class RatingBook:
+    """All rating games of a run, kept in a file that a kill at any moment leaves readable.
+
+    Args:
+        path: the file, JSON lines; made with the first pair.
+
+    Raises:
+        CheckpointError: a line other than the last is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.pairs: list[Pair] = []
+        lines = path.read_bytes().split(b"\n") if path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            try:
+                entry = json.loads(line)
+                results = tuple((bool(seat), bool(won)) for seat, won in entry["results"])
+                self.pairs.append(Pair(str(entry["first"]), str(entry["second"]), results))
+            except (ValueError, KeyError, TypeError):
+                if number < len(lines):  # what a kill cut off is always the last
+                    raise CheckpointError(f"{path}, line {number}: not a pair of games") from None
+
+    def add(self, pairs: Sequence[Pair]) -> None:
+        """Append pairs, on the disk when this returns."""
+        text = "".join(json.dumps(vars(p)) + "\n" for p in pairs).encode()
+        with self._path.open("r+b" if self._path.exists() else "w+b") as file:
+            # Over the rest of a line that a kill cut off.
+            data = file.read()
+            file.seek(data.rfind(b"\n") + 1)
+            file.truncate()
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        self.pairs += pairs
+
+
+class Schedule:
+    """Says who meets whom: the newest model the one before it, one half as old, and the baselines in turn.
+
+    Models enter ever more seldom, each a seventh of the time so far after the last, so that a long run's table stays
+    short. They are kept as files, to be there after a restart.
+
+    Args:
+        config: of the run.
+        folder: where the models are kept.
+
+    Attributes:
+        entered: seconds of training at which each model entered, by name.
+    """
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        self._config, self._folder = config, folder
+        self._times = folder / "entered.json"
+        self.entered: dict[str, float] = json.loads(self._times.read_text()) if self._times.exists() else {}
+        self._models = [name for name in sorted(self.entered) if (folder / f"{name}.onnx").exists()]
+        self._waiting: list[tuple[str, str]] = []
+        self._last: float | None = None
+
+    def is_due(self, elapsed: float) -> bool:
+        """Whether a new model should enter after so many seconds of the run."""
+        return self._last is None or elapsed >= self._last + max(self._config.evaluation.every_seconds, self._last / 7)
+
+    def enter(self, iteration: int, model: bytes, elapsed: float) -> None:
+        """Take a new model in. Its matches replace those still waiting, which would tell of an older one."""
+        name = f"iteration-{iteration:08d}"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(self._folder / f"{name}.onnx", model)
+        half = len(self._models) // 2
+        opponents = [*self._models[-1:], *self._models[half : half + 1], *self._config.evaluation.opponents]
+        self._waiting = [(name, opponent) for opponent in dict.fromkeys(opponents) if opponent != name]
+        if name not in self._models:
+            self._models.append(name)
+        self.entered[name] = self._last = elapsed
+        write_atomic(self._times, json.dumps(self.entered).encode())
+
+    def next(self, seed: int, known: Sequence[Pair]) -> Job | None:
+        """The next match to be played, or None when all have been."""
+        if not self._waiting:
+            return None
+        first, second = self._waiting.pop(0)
+        return Job(self._contestant(first), self._contestant(second), self._config.evaluation.pairs, seed, tuple(known))
+
+    def _contestant(self, name: str) -> Contestant:
+        path = self._folder / f"{name}.onnx"
+        return Contestant(name, path.read_bytes() if name in self._models else None)

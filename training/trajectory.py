@@ -1,0 +1,80 @@
+"""Finished games, and how they cross process borders and lie on disk: as few flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The searched plies of one finished game.
+
+    Attributes:
+        states: uint64 [T, K], packed states before each ply.
+        policy_targets: float16 [T, A].
+        root_values: float32 [T], for the player to move.
+        to_play: int8 [T], the seat to move.
+        actions: int16 [T].
+        outcome: +1 if seat 0 won, -1 if seat 1 did.
+        random_plies: plies played at random before the first of these.
+        game_id: a number no other game of the run has.
+        version: of the weights the game ended with: learner steps behind them.
+    """
+
+    states: npt.NDArray[np.uint64]
+    policy_targets: npt.NDArray[np.float16]
+    root_values: npt.NDArray[np.float32]
+    to_play: npt.NDArray[np.int8]
+    actions: npt.NDArray[np.int16]
+    outcome: int
+    random_plies: int
+    game_id: int
+    version: int
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+
+# Name and dtype of what there is one of for each ply, and for each game.
+PLY_FIELDS = {
+    "states": np.uint64,
+    "policy_targets": np.float16,
+    "root_values": np.float32,
+    "to_play": np.int8,
+    "actions": np.int16,
+}
+GAME_FIELDS = {"outcome": np.int8, "random_plies": np.int16, "game_id": np.uint64, "version": np.int64}
+
+
+def pack(games: Sequence[Trajectory]) -> Arrays:
+    """Some games, at least one, as flat arrays: plies one behind the other, and a length for each game."""
+    arrays: Arrays = {name: np.concatenate([getattr(g, name) for g in games]) for name in PLY_FIELDS}
+    for name, dtype in GAME_FIELDS.items():
+        arrays[name] = np.array([getattr(g, name) for g in games], dtype)
+    arrays["length"] = np.array([len(g) for g in games], np.int32)
+    return arrays
+
+
+def unpack(arrays: Arrays) -> list[Trajectory]:
+    """The games of `pack`.
+
+    Raises:
+        KeyError, ValueError: the arrays are not such games.
+    """
+    ends = np.cumsum(arrays["length"])
+    if len(ends) and ends[-1] != len(arrays["actions"]):
+        raise ValueError("the lengths of the games do not add up")
+    games = []
+    for i, end in enumerate(ends):
+        rows = slice(int(end - arrays["length"][i]), int(end))
+        fields: dict[str, Any] = {name: arrays[name][rows] for name in PLY_FIELDS}
+        fields |= {name: int(arrays[name][i]) for name in GAME_FIELDS}
+        games.append(Trajectory(**fields))
+    return games

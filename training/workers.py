@@ -1,0 +1,301 @@
+"""Self-play and rating games on a Ray cluster. The only file that knows of Ray.
+
+Workers are actors. Each has two reports in flight at most, so a driver that is busy learning finds the next one ready,
+and one that is slow holds them up. A worker or node that dies is replaced; its unfinished games are gone, those it
+reported are not, and no game is counted twice: each has a number of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+import ray
+
+import lifeline
+import training
+from lifeline.errors import LifelineError, RunError
+from lifeline.search.evaluator import Evaluator, OnnxEvaluator
+from training.config import Config
+from training.evaluation import Job, JobResult, play_job
+from training.selfplay import SelfPlay
+from training.sources import SourceFigures, resident_bytes
+from training.trajectory import Arrays, Trajectory, pack, unpack
+
+_IN_FLIGHT = 2
+# Game ids remembered to recognise one that comes a second time.
+_REMEMBERED = 1_000_000
+# Deaths in a row, without one report between, after which something is wrong with more than a worker.
+_MAX_DEATHS = 20
+_NICE = 10
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker has to say.
+
+    Attributes:
+        games: finished games, packed; None when there were none.
+        plies: played, in all games.
+        dropped: games dropped at the ply cap since the last report.
+        seconds: it took.
+        memory: resident bytes of the worker.
+    """
+
+    games: Arrays | None
+    plies: int
+    dropped: int
+    seconds: float
+    memory: int
+
+
+class _SelfPlayWorker:
+    """An actor that plays games for ever, with the newest weights it has been given."""
+
+    def __init__(self, config: Config, entropy: tuple[int, ...]) -> None:
+        self._config, self._version = config, -1
+        self._rng = np.random.default_rng(np.random.SeedSequence(entropy))
+        self._selfplay: SelfPlay | None = None
+
+    def play(self, version: int, model: list[Any]) -> Report:
+        """Play the plies of one report; the weights are fetched only if they are new."""
+        began = time.perf_counter()
+        if version > self._version:
+            evaluator = self._evaluator(ray.get(model[0]))
+            if self._selfplay is None:
+                c = self._config
+                self._selfplay = SelfPlay(c.game.rules(), c.selfplay, c.search, evaluator, self._rng)
+            self._selfplay.use(evaluator, version)
+            self._version = version
+        assert self._selfplay is not None
+        before = self._selfplay.games_dropped
+        games = self._selfplay.play(self._config.selfplay.plies_per_iteration)
+        plies = self._config.selfplay.plies_per_iteration * self._config.selfplay.batch_size
+        dropped = self._selfplay.games_dropped - before
+        seconds = time.perf_counter() - began
+        return Report(pack(games) if games else None, plies, dropped, seconds, resident_bytes())
+
+    def _evaluator(self, model: Any) -> Evaluator:
+        if not self._config.worker_gpus:
+            return OnnxEvaluator(model, threads=1)
+        import torch
+
+        from training.torch_evaluator import TorchEvaluator
+
+        return TorchEvaluator(self._config.network, model, torch.device("cuda"))
+
+
+class _EvaluationWorker:
+    """An actor that plays rating matches at low priority."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        os.nice(_NICE)
+
+    def play(self, job: Job) -> JobResult:
+        """Play one match and rate all players anew."""
+        return play_job(job, self._config)
+
+
+class Cluster:
+    """Workers of one run, on this machine or a running cluster.
+
+    Args:
+        config: of the run.
+        address: of a running cluster ("auto", "HOST:PORT"); None starts Ray on this machine.
+        session: how often the run has been started, so that no worker's games repeat those of a session before.
+
+    Attributes:
+        wanted: workers there should be.
+        restarts: workers replaced.
+
+    Raises:
+        RunError: the cluster cannot be reached.
+    """
+
+    def __init__(self, config: Config, address: str | None, session: int) -> None:
+        self._config, self._session = config, session
+        self._owned = not ray.is_initialized()
+        if self._owned:
+            self._connect(config, address)
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        gpus = ray.cluster_resources().get("GPU", 0)
+        by_gpu = int(gpus / config.worker_gpus) if config.worker_gpus else cores
+        self.wanted = max(1, min(cores, by_gpu)) if config.workers == "auto" else int(config.workers)
+        if config.worker_gpus and config.worker_gpus > gpus:
+            raise RunError(f"worker_gpus asks for {config.worker_gpus} of a GPU; the cluster has {gpus:g} in all")
+        self.restarts = 0
+        self._plies = self._dropped = self._duplicates = 0
+        self._memory: dict[int, int] = {}
+        self._incarnations = 0
+        self._deaths = 0
+        self._model: list[Any] = []
+        self._version = -1
+        self._actors: dict[int, Any] = {}
+        self._pending: dict[Any, int] = {}
+        self._seen: set[int] = set()
+        self._order: deque[int] = deque()
+        self._rater: Any = None
+        self._rating: Any = None
+
+    def _connect(self, config: Config, address: str | None) -> None:
+        count = os.cpu_count() or 1 if config.workers == "auto" else int(config.workers)
+        packages = [str(Path(m.__file__).parent) for m in (lifeline, training) if m.__file__]
+        try:
+            if address is None:
+                ray.init(num_cpus=count, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            else:
+                # Nodes need the same versions of everything else; this project's own code travels along.
+                ray.init(address=address, log_to_driver=False, runtime_env={"py_modules": packages})
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+            raise RunError(f"cannot {'start Ray' if address is None else f'join {address}'}: {reason}") from None
+
+    def figures(self) -> SourceFigures:
+        """How the workers are doing; alive are those that have reported since they were started."""
+        return SourceFigures(
+            plies=self._plies,
+            games_dropped=self._dropped,
+            duplicates=self._duplicates,
+            workers_wanted=self.wanted,
+            workers_alive=len(self._memory),
+            restarts=self.restarts,
+            queue=len(self._pending),
+            worker_bytes=sum(self._memory.values()),
+        )
+
+    def publish(self, model: Any, version: int) -> None:
+        """Give all workers new weights, from their next report on. Reports under way go on with what they have."""
+        self._model, self._version = [ray.put(model)], version
+        for number in range(self.wanted):
+            if number not in self._actors:
+                self._start(number)
+
+    def _start(self, number: int) -> None:
+        c = self._config
+        entropy = (c.seed, self._session, number, self._incarnations)
+        self._incarnations += 1
+        options: dict[str, Any] = {"num_cpus": 1, "max_restarts": 0, "runtime_env": {"env_vars": _ONE_THREAD}}
+        if c.worker_gpus:
+            options["num_gpus"] = c.worker_gpus
+        self._actors[number] = ray.remote(_SelfPlayWorker).options(**options).remote(c, entropy)
+        for _ in range(_IN_FLIGHT):
+            self._ask(number)
+
+    def _ask(self, number: int) -> None:
+        self._pending[self._actors[number].play.remote(self._version, self._model)] = number
+
+    def collect(self, timeout: float = 1.0) -> list[Trajectory]:
+        """Finished games of all reports that are there, waiting for the first one for so many seconds at most.
+
+        Raises:
+            RunError: workers die faster than they report, or one met an error of this project's own.
+        """
+        games: list[Trajectory] = []
+        ready, _ = ray.wait(list(self._pending), num_returns=1, timeout=timeout)
+        if ready:
+            ready, _ = ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
+        dead, reason = False, ""
+        for reference in ready:
+            number = self._pending.pop(reference, None)
+            if number is None:  # of a worker that was found dead just now
+                continue
+            try:
+                report: Report = ray.get(reference)
+            except ray.exceptions.RayTaskError as error:
+                if isinstance(error.cause, LifelineError):
+                    raise RunError(f"worker {number}: {error.cause}") from None
+                dead, reason = True, str(error.cause or error)
+                self._replace(number)
+                continue
+            except ray.exceptions.RayError as error:
+                dead, reason = True, str(error)
+                self._replace(number)
+                continue
+            self._deaths = 0
+            self._ask(number)
+            games += self._accept(number, report)
+        # A node may take many workers with it: that is one death.
+        self._deaths += dead
+        if self._deaths > _MAX_DEATHS:
+            line = reason.strip().splitlines()[-1][:200] if reason.strip() else "no reason given"
+            raise RunError(f"workers died {self._deaths} times without one report between: {line}")
+        return games
+
+    def _accept(self, number: int, report: Report) -> list[Trajectory]:
+        self._plies += report.plies
+        self._dropped += report.dropped
+        self._memory[number] = report.memory
+        games = []
+        for game in unpack(report.games) if report.games else []:
+            if game.game_id in self._seen:
+                self._duplicates += 1
+                continue
+            self._seen.add(game.game_id)
+            self._order.append(game.game_id)
+            games.append(game)
+        while len(self._order) > _REMEMBERED:
+            self._seen.discard(self._order.popleft())
+        return games
+
+    def _replace(self, number: int) -> None:
+        """Start a new worker in place of one that died; what it had in flight is asked of the new one."""
+        self.restarts += 1
+        for reference in [r for r, n in self._pending.items() if n == number]:
+            del self._pending[reference]
+        self._memory.pop(number, None)
+        old = self._actors.pop(number, None)
+        if old is not None:
+            ray.kill(old)
+        self._start(number)
+
+    # Rating games.
+
+    @property
+    def is_rating(self) -> bool:
+        """Whether a rating match is under way."""
+        return self._rating is not None
+
+    def rate(self, job: Job) -> None:
+        """Begin a rating match; one at a time."""
+        if self._rater is None:
+            options = {"num_cpus": 0, "max_restarts": 0, "runtime_env": {"env_vars": _ONE_THREAD}}
+            self._rater = ray.remote(_EvaluationWorker).options(**options).remote(self._config)
+        self._rating = self._rater.play.remote(job)
+
+    def rated(self) -> JobResult | None:
+        """The result of the rating match, once; None while there is none. One whose worker died is given up."""
+        if self._rating is None or not ray.wait([self._rating], timeout=0)[0]:
+            return None
+        reference, self._rating = self._rating, None
+        try:
+            result: JobResult = ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            raise RunError(f"rating games: {error.cause or error}") from None
+        except ray.exceptions.RayError:
+            self._rater = None
+            self.restarts += 1
+            return None
+        return result
+
+    def close(self) -> None:
+        """Stop all workers, and Ray if it was started here."""
+        for actor in [*self._actors.values(), *([self._rater] if self._rater else [])]:
+            ray.kill(actor)
+        self._actors.clear()
+        self._pending.clear()
+        if self._owned:
+            ray.shutdown()
+
+
+# Each worker is one thread: whatever library would start more is told not to.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
