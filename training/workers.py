@@ -84,6 +84,10 @@ class _SelfPlayWorker:
         seconds = time.perf_counter() - began
         return Report(pack(games) if games else None, plies, dropped, seconds, resident_bytes())
 
+    def pid(self) -> int:
+        """Process id of the worker."""
+        return os.getpid()
+
     def _evaluator(self, model: Any) -> Evaluator:
         if not self._config.worker_gpus:
             return OnnxEvaluator(model, threads=1)
