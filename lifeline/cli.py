@@ -80,19 +80,27 @@ def train(
     address: Annotated[
         str | None, typer.Option(metavar="HOST:PORT|auto", help="Join a running Ray cluster; see docs/cluster.md.")
     ] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="RUN_DIR", help="Go on with this run.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUN_DIR|FILE", help="Go on with this run, or with a packed one.")
+    ] = None,
+    init_from: Annotated[
+        Path | None, typer.Option(metavar="CHECKPOINT", help="Begin with the weights of a checkpoint or run.")
+    ] = None,
 ) -> None:
     """Train a bot by self-play. Ctrl-C saves and ends; --resume goes on."""
     try:
         from training.config import load_config
         from training.console import LiveConsole, MessageHandler, final_table
         from training.loop import Run
+        from training.pack import unpack
     except ModuleNotFoundError as error:
         raise RunError(f"training needs {error.name}, which is not installed: pip install '.[train]'") from None
 
     if resume is not None:
-        if config is not None or set_ or run_dir is not None or seed is not None:
-            raise typer.BadParameter("--resume goes on with a run as it was begun: no CONFIG, --set, --run-dir, --seed")
+        if config is not None or seed is not None or init_from is not None:
+            raise typer.BadParameter("--resume goes on with a run as it was begun: no CONFIG, --seed or --init-from")
+        if run_dir is not None and not resume.is_file():
+            raise typer.BadParameter("--run-dir goes with --resume only where a packed run is laid out")
     elif config is None:
         raise typer.BadParameter("name a configuration, such as configs/base3.yaml, or a run to --resume")
     changes = _changes(minutes, workers)
@@ -101,19 +109,37 @@ def train(
         logging.getLogger().addHandler(handler)
         try:
             if resume is not None:
-                run = Run.open(resume, console, changes, address)
+                folder = resume
+                if resume.is_file():
+                    folder = run_dir or Path("runs") / resume.name.split(".")[0]
+                    unpack(resume, folder)
+                run = Run.open(folder, console, tuple(set_ or []), changes, address)
             else:
                 assert config is not None
                 overrides = [*(set_ or []), *(f"{key}={value}" for key, value in changes.items())]
                 settings = load_config(config, (*overrides, *([f"seed={seed}"] if seed is not None else [])))
                 folder = run_dir or Path("runs") / f"{config.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
-                run = Run.create(settings, folder, console, address)
+                run = Run.create(settings, folder, console, address, init_from)
             console.message(f"run directory {run.folder}, learner on {run.device} with {run.threads} threads")
             summary = run.train()
         finally:
             logging.getLogger().removeHandler(handler)
     final_table(console.console, summary)
     console.message(f"the bot is {run.folder / summary['model']}; go on with: lifeline train --resume {run.folder}")
+
+
+@app.command()
+def pack(
+    run: Annotated[Path, typer.Argument(help="The run's directory; it may go on meanwhile.")],
+    out: Annotated[Path, typer.Option(help="The file to write, such as mine.tar.gz.")],
+) -> None:
+    """Pack a run into one file, to go on elsewhere with: lifeline train --resume FILE."""
+    try:
+        from training.pack import pack as pack_run
+    except ModuleNotFoundError as error:
+        raise RunError(f"pack needs {error.name}, which is not installed: pip install '.[train]'") from None
+    size = pack_run(run, out)
+    typer.echo(f"{out}: {size / 1e6:.1f} MB")
 
 
 @app.command()

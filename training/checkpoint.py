@@ -212,6 +212,20 @@ def newest_whole(folder: Path) -> Checkpoint:
     raise CheckpointError(f"{folder} holds no checkpoint to go on from")
 
 
+def find(path: Path) -> Checkpoint:
+    """The checkpoint of a path: its own folder, or the newest of a run's directory that has weights.
+
+    Raises:
+        CheckpointError: there is none, or it is damaged.
+    """
+    if (path / MANIFEST).exists():
+        return load(path)
+    paths = list_all(path / "checkpoints")
+    if not paths:
+        raise CheckpointError(f"{path} is no checkpoint and holds none")
+    return load(paths[-1])
+
+
 def clean_up(folder: Path, keep_last: int, keep_every: int) -> None:
     """Keep the newest checkpoints whole, of every so many iterations the weights, and remove the rest."""
     for leftover in [*folder.glob(".writing-*"), *folder.glob(".removing-*")]:

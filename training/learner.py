@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lifeline.errors import RunError
+from lifeline.errors import CheckpointError, RunError
 from lifeline.rules import Rules
 from training.config import LearnerConfig, NetworkConfig
 from training.network import Network
@@ -148,6 +149,19 @@ class Learner:
     def average_weights(self) -> dict[str, Tensor]:
         """The averaged weights by name: what plays."""
         return dict(zip(self._names, self._average, strict=True))
+
+    def start_from(self, weights: Mapping[str, Tensor]) -> None:
+        """Begin with these weights in place of random ones.
+
+        Raises:
+            CheckpointError: they are not those of such a network.
+        """
+        with torch.no_grad():
+            for name, parameter, average in zip(self._names, self._parameters, self._average, strict=True):
+                if name not in weights or weights[name].shape != parameter.shape:
+                    raise CheckpointError(f"the weights do not fit this network: {name}")
+                parameter.copy_(weights[name])
+                average.copy_(weights[name])
 
     def state(self) -> dict[str, Tensor]:
         """All that is needed to go on, by name, on the CPU: weights, their average, the optimiser's moments."""

@@ -87,38 +87,61 @@ class Run:
     # How a run begins.
 
     @classmethod
-    def create(cls, config: Config, folder: Path, console: LiveConsole, address: str | None = None) -> Run:
+    def create(
+        cls,
+        config: Config,
+        folder: Path,
+        console: LiveConsole,
+        address: str | None = None,
+        init_from: Path | None = None,
+    ) -> Run:
         """Begin a new run in a directory of its own.
+
+        Args:
+            init_from: a checkpoint, or a run with one, whose weights it begins with.
 
         Raises:
             RunError: the directory is in use or cannot be written.
+            CheckpointError: the checkpoint is damaged, or its weights are those of another network.
         """
-        rundir.create(config, folder)
-        return cls(config, folder, console, address)
+        first = checkpoint.find(init_from) if init_from else None
+        if first is not None and first.manifest.get("network") != config.network.model_dump(mode="json"):
+            raise CheckpointError(f"{first.path} has another network than this run: {first.manifest.get('network')}")
+        rundir.create(config, folder, str(first.path) if first else None)
+        run = cls(config, folder, console, address)
+        if first is not None:
+            run.learner.start_from(first.weights())
+            run.save(None)  # so that a run killed early still begins with them
+        return run
 
     @classmethod
     def open(
         cls,
         folder: Path,
         console: LiveConsole,
-        changes: dict[str, Any] | None = None,
+        overrides: tuple[str, ...] = (),
+        session: dict[str, Any] | None = None,
         address: str | None = None,
     ) -> Run:
         """Go on with a run from its newest checkpoint, or from its start if it had not come to one.
 
         Args:
-            changes: top-level settings in place of the config's, for this session.
+            overrides: settings to change from now on; see `rundir.change_config`.
+            session: top-level settings in place of the config's, for this time only.
 
         Raises:
             RunError: the directory holds no run or cannot be written.
+            ConfigError: a setting is wrong or cannot change.
             CheckpointError: its newest checkpoint, or what belongs to it, is damaged.
         """
-        config = rundir.read_config(folder).model_copy(update=changes or {})
+        config = rundir.change_config(folder, overrides).model_copy(update=session or {})
         run = cls(config, folder, console, address)
         if checkpoint.list_all(run._checkpoints):
             run._load(checkpoint.newest_whole(run._checkpoints))
         elif config.workers == 0:
             run.shards.truncate(0)
+        else:
+            run.games = sum(s.games for s in run.shards.shards)
         run._fill_window()
         console.message(f"going on with {folder} after iteration {run.iteration}")
         return run
@@ -304,11 +327,12 @@ class Run:
     def _checkpoints(self) -> Path:
         return self.folder / rundir.CHECKPOINTS
 
-    def save(self, source: GameSource) -> Path:
+    def save(self, source: GameSource | None) -> Path:
         """Write a checkpoint now and remove those no longer wanted. The games it rests on are on disk already."""
         counters = {
             "games": self.games,
             "samples": self.replay.total,
+            "window": self.replay.window,
             "samples_used": self.samples_used,
             "learner_steps": self.learner.steps,
             "seconds": self.seconds,

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from lifeline.errors import RunError
+from lifeline.errors import ConfigError, RunError
 from lifeline.files import write_atomic
 from lifeline.version import __version__
-from training.config import Config, build_config, dump_config, read_yaml
+from training.config import Config, build_config, dump_config, load_config, read_yaml
 from training.runs import CONFIG_FILE, RUN_FILE, STATE_FILE, SUMMARY_FILE
 
 MODEL_FILE = "bot.onnx"
@@ -26,10 +26,14 @@ CHECKPOINTS = "checkpoints"
 GAMES = "games"
 MODELS = "models"
 RATINGS_FILE = "ratings.jsonl"
+SESSIONS_FILE = "sessions"
 
 
-def create(config: Config, folder: Path) -> None:
+def create(config: Config, folder: Path, init_from: str | None = None) -> None:
     """Begin a run in a directory of its own: configuration, seed, commit, versions.
+
+    Args:
+        init_from: where its first weights come from, noted down.
 
     Raises:
         RunError: the directory is in use or cannot be written.
@@ -40,6 +44,7 @@ def create(config: Config, folder: Path) -> None:
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "seed": config.seed,
         "commit": _commit(),
+        "init_from": init_from,
         "versions": {"lifeline": __version__, "torch": torch.__version__, "numpy": np.__version__},
         "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
     }
@@ -66,6 +71,32 @@ def read_config(folder: Path) -> Config:
     return build_config(read_yaml(folder / CONFIG_FILE), str(folder / CONFIG_FILE))
 
 
+# What a run rests on from its first game to its last.
+_FIXED = ("seed", "game", "network")
+
+
+def change_config(folder: Path, overrides: tuple[str, ...]) -> Config:
+    """Change settings of a run that is to go on, and keep the change in its directory.
+
+    Args:
+        overrides: settings such as "selfplay.batch_size=64".
+
+    Raises:
+        RunError: see `read_config`.
+        ConfigError: a setting is wrong, or cannot change in a run that has begun.
+    """
+    before = read_config(folder)
+    after = load_config(folder / CONFIG_FILE, overrides)
+    for name in _FIXED:
+        if getattr(before, name) != getattr(after, name):
+            raise ConfigError(
+                f"{name} cannot change in a run that has begun; begin a new one, with --init-from if need be"
+            )
+    if after != before:
+        write_atomic(folder / CONFIG_FILE, dump_config(after).encode())
+    return after
+
+
 def write_json(path: Path, values: Any) -> None:
     """Write JSON, whole or not at all."""
     write_atomic(path, json.dumps(values, indent=1).encode())
@@ -73,7 +104,7 @@ def write_json(path: Path, values: Any) -> None:
 
 def next_session(folder: Path) -> int:
     """Count a start of the run: 0 for the first. No two starts get the same number."""
-    path = folder / "sessions"
+    path = folder / SESSIONS_FILE
     try:
         session = int(path.read_text()) + 1
     except (OSError, ValueError):
@@ -124,8 +155,10 @@ __all__ = [
     "MODEL_FILE",
     "RATINGS_FILE",
     "RUN_FILE",
+    "SESSIONS_FILE",
     "STATE_FILE",
     "SUMMARY_FILE",
+    "change_config",
     "create",
     "next_session",
     "read_config",
