@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
@@ -24,15 +24,17 @@ def write_atomic(path: Path, data: bytes) -> None:
     Raises:
         OSError: the folder cannot be written, or the disk is full; the old file, if any, is untouched.
     """
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}"
+    # Opened by hand: a temporary file of the library's would be readable by its owner alone, and so the result.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(temporary).unlink()
+            temporary.unlink()
         raise
     sync_folder(path.parent)

@@ -1,0 +1,70 @@
+"""Ratings over a run: who meets whom, and a book of games that a kill leaves readable."""
+
+import pytest
+
+from lifeline import CheckpointError
+from tiny_run import TINY
+from training.config import build_config
+from training.evaluation import RatingBook, Schedule
+from training.ratings import Pair
+
+PAIRS = [Pair("a", "random", ((True, True), (False, False))), Pair("b", "a", ((True, True), (False, True)))]
+
+
+def test_the_book_is_read_back_as_it_was_written(tmp_path):
+    book = RatingBook(tmp_path / "ratings.jsonl")
+    book.add(PAIRS[:1])
+    book.add(PAIRS[1:])
+    assert RatingBook(tmp_path / "ratings.jsonl").pairs == PAIRS
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_line_that_a_kill_cut_off_is_written_over(tmp_path, cut):
+    path = tmp_path / "ratings.jsonl"
+    RatingBook(path).add(PAIRS)
+    path.write_bytes(path.read_bytes()[:-cut])
+    book = RatingBook(path)
+    assert book.pairs == PAIRS[:1]
+    book.add(PAIRS[1:])
+    assert RatingBook(path).pairs == PAIRS
+
+
+def test_damage_before_the_last_line_is_named(tmp_path):
+    path = tmp_path / "ratings.jsonl"
+    RatingBook(path).add(PAIRS)
+    path.write_bytes(b"{}\n" + path.read_bytes())
+    with pytest.raises(CheckpointError, match="line 1"):
+        RatingBook(path)
+
+
+def names(schedule):
+    out = []
+    while (job := schedule.next(0, [])) is not None:
+        out.append((job.first.name, job.second.name, job.first.model))
+    return out
+
+
+def test_the_newest_meets_the_one_before_one_half_as_old_and_the_baselines(tmp_path):
+    schedule = Schedule(build_config(TINY, "test"), tmp_path)
+    assert schedule.is_due(0)
+    for iteration in (10, 20, 30, 40):
+        schedule.enter(iteration, str(iteration).encode(), float(iteration))
+    met = names(schedule)
+    assert [pair[1] for pair in met] == ["iteration-00000030", "iteration-00000020", "random", "rollout:10"]
+    assert all(pair[0] == "iteration-00000040" and pair[2] == b"40" for pair in met)
+    assert not schedule.is_due(45)
+    assert schedule.is_due(75)
+    again = Schedule(build_config(TINY, "test"), tmp_path)
+    again.enter(50, b"50", 100.0)
+    assert [pair[1] for pair in names(again)][:2] == ["iteration-00000040", "iteration-00000030"]
+    assert again.entered["iteration-00000010"] == 10
+
+
+def test_models_enter_ever_more_seldom(tmp_path):
+    schedule = Schedule(build_config(TINY, "test"), tmp_path)
+    entered = 0
+    for second in range(0, 24 * 3600, 30):
+        if schedule.is_due(second):
+            schedule.enter(second, b"", float(second))
+            entered += 1
+    assert entered < 60
