@@ -88,21 +88,21 @@ class RatingBook:
         path: the file, JSON lines; made with the first pair.
 
     Raises:
-        CheckpointError: a line other than the last is damaged.
+        CheckpointError: a line is damaged.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.pairs: list[Pair] = []
-        lines = path.read_bytes().split(b"\n") if path.exists() else []
+        # What stands behind the last end of a line was cut off by a kill; `add` writes over it.
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
         for number, line in enumerate(lines, start=1):
             try:
                 entry = json.loads(line)
                 results = tuple((bool(seat), bool(won)) for seat, won in entry["results"])
                 self.pairs.append(Pair(str(entry["first"]), str(entry["second"]), results))
             except (ValueError, KeyError, TypeError):
-                if number < len(lines):  # what a kill cut off is always the last
-                    raise CheckpointError(f"{path}, line {number}: not a pair of games") from None
+                raise CheckpointError(f"{path}, line {number}: not a pair of games") from None
 
     def add(self, pairs: Sequence[Pair]) -> None:
         """Append pairs, on the disk when this returns."""
