@@ -14,9 +14,11 @@ RUN python -m venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH
 
 # Requirements first: they change less often than the code, and Docker keeps them. The plain wheel of torch for Linux
-# brings some gigabytes of CUDA; the one from PyTorch's own index of CPU builds does not, and satisfies the same pin.
+# brings some gigabytes of CUDA. One from PyTorch's index of CPU builds does not, and satisfies the same pin: name that
+# index, which PyTorch's installation page gives, by --build-arg TORCH_INDEX=...
+ARG TORCH_INDEX=
 COPY constraints.txt /src/
-RUN pip install --no-cache-dir -c /src/constraints.txt --no-deps --index-url INDEX torch
+RUN pip install --no-cache-dir -c /src/constraints.txt --no-deps ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch
 
 COPY pyproject.toml README.md LICENSE /src/
 COPY lifeline /src/lifeline
