@@ -61,4 +61,4 @@ def test_the_container_runs_the_command_as_an_ordinary_user(name):
 
 def test_the_cpu_image_takes_torch_from_the_index_of_cpu_builds():
     (line,) = [rest for _, rest in instructions("Dockerfile") if rest.endswith(" torch")]
-    assert "--index-url INDEX" in line
+    assert "TORCH_INDEX" in line
