@@ -80,7 +80,7 @@ def test_checkpoints_are_kept_as_configured(whole_run):
     assert [(c.iteration, c.is_whole) for c in kept] == [(4, False), (6, True), (8, True)]
 
 
-@pytest.mark.parametrize("after", [2, 6])
+@pytest.mark.parametrize("after", [pytest.param(2, marks=pytest.mark.slow), 6])
 def test_killed_and_resumed_equals_uninterrupted_bit_for_bit(whole_run, tmp_path, after):
     run = tmp_path / "run"
     process = start("train", write_config(tmp_path), "--run-dir", run)
@@ -103,7 +103,7 @@ def test_killed_before_the_first_checkpoint_starts_over_alike(whole_run, tmp_pat
     assert_equal_runs(whole_run[0], run)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_polite_signal_saves_and_ends_cleanly(whole_run, tmp_path, number):
     run = tmp_path / "run"
     process = start("train", write_config(tmp_path), "--run-dir", run)

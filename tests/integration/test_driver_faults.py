@@ -50,7 +50,11 @@ def ids_on_disk(run):
     return [game.game_id for shard in ShardStore(run / "games", 1e9).shards for game in shard.read()]
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+# One moment of each kind in every run of the tests, all of them in `make test-all`.
+QUICK = {"self-play", "a checkpoint write"}
+
+
+@pytest.mark.parametrize("moment", [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in MOMENTS])
 def test_a_driver_killed_during(moment, tmp_path):
     module, owner, name, number, condition = MOMENTS[moment]
     run = tmp_path / "run"
