@@ -43,6 +43,7 @@ def test_a_packed_run_goes_on_as_the_run_itself_would(whole_run, tmp_path):
     assert newest(moved).manifest["files"] == newest(stayed).manifest["files"]
 
 
+@pytest.mark.slow
 def test_changed_settings_are_kept_and_fixed_ones_refused(whole_run, tmp_path):
     import shutil
 
@@ -59,6 +60,7 @@ def test_changed_settings_are_kept_and_fixed_ones_refused(whole_run, tmp_path):
         assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_run_begins_from_the_weights_of_another(whole_run, tmp_path):
     settings = ["--set", "max_iterations=0", "--set", "evaluation.games=0", "--run-dir", tmp_path / "run"]
     code, _, err = lifeline("train", write_config(tmp_path), "--init-from", whole_run[0], *settings)
@@ -109,6 +111,7 @@ def test_what_is_no_packed_run_gets_one_line_and_leaves_nothing(tmp_path, data):
     assert not (tmp_path / "outside").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_or_cut_pack_is_refused(whole_run, tmp_path):
     data = whole_run[1].read_bytes()
     for number, broken in enumerate((data[: len(data) // 2], data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])):

@@ -93,6 +93,7 @@ def test_killed_and_resumed_equals_uninterrupted_bit_for_bit(whole_run, tmp_path
     assert_equal_runs(whole_run[0], run)
 
 
+@pytest.mark.slow
 def test_killed_before_the_first_checkpoint_starts_over_alike(whole_run, tmp_path):
     run = tmp_path / "run"
     process = start("train", write_config(tmp_path), "--run-dir", run)

@@ -77,7 +77,7 @@ def test_a_driver_killed_during(moment, tmp_path):
 
 def test_a_run_with_workers_is_rated_drawn_and_recorded(tmp_path):
     run = tmp_path / "run"
-    settings = WORKERS | {"max_iterations": 400, "minutes": 0.25}
+    settings = WORKERS | {"max_iterations": 400, "minutes": 0.15}
     code, out, err = lifeline("train", write_config(tmp_path, **settings), "--run-dir", run)
     assert code == 0, err
     summary = json.loads((run / "summary.json").read_text())

@@ -66,6 +66,7 @@ def test_workers_make_different_games_with_unique_numbers(machine):
         cluster.close()
 
 
+@pytest.mark.slow
 def test_sessions_do_not_repeat_games(machine):
     seen = []
     for session in (0, 1):
