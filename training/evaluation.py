@@ -118,6 +118,11 @@ class RatingBook:
         self.pairs += pairs
 
 
+def rate(pairs: Sequence[Pair], seed: int) -> Ratings | None:
+    """The ratings of all who played these games; None where there were none."""
+    return fit_ratings(pairs, ANCHOR, np.random.default_rng(seed), resamples=100) if pairs else None
+
+
 class Schedule:
     """Says who meets whom: the newest model the one before it, one half as old, and the baselines in turn.
 

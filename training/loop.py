@@ -22,7 +22,7 @@ from training import checkpoint, rundir
 from training.arena import MatchResult, play_match, random_openings
 from training.config import Config, SelfPlayConfig
 from training.console import LiveConsole
-from training.evaluation import Contestant, RatingBook, Schedule
+from training.evaluation import Contestant, RatingBook, Schedule, rate
 from training.export import export_onnx
 from training.learner import Learner, Losses
 from training.monitor import Figures, Monitor, elo_curve
@@ -143,6 +143,7 @@ class Run:
         else:
             run.games = sum(s.games for s in run.shards.shards)
         run._fill_window()
+        run.ratings = rate(run._book.pairs, config.seed)
         console.message(f"going on with {folder} after iteration {run.iteration}")
         return run
 
@@ -160,9 +161,9 @@ class Run:
         session = rundir.next_session(self.folder)
         self._tell("training", now=True)
         with (
-            self._signals(),
             contextlib.closing(Monitor(self.folder, self.config, self._console, self.iteration)) as monitor,
             contextlib.closing(self._source(session)) as source,
+            self._signals(),  # last: Ray takes SIGTERM for itself when it starts
         ):
             source.publish(self._weights(), self.learner.steps)
             if self._unfinished is not None and isinstance(source, LocalSource):

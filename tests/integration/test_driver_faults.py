@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tiny_run import TINY, lifeline, write_config
+from tiny_run import TINY, kill, lifeline, start, wait_for, write_config
 from training import checkpoint
 from training.shards import ShardStore
 
@@ -77,8 +77,9 @@ def test_a_driver_killed_during(moment, tmp_path):
 
 def test_a_run_with_workers_is_rated_drawn_and_recorded(tmp_path):
     run = tmp_path / "run"
-    settings = WORKERS | {"max_iterations": 400, "minutes": 0.15}
-    code, out, err = lifeline("train", write_config(tmp_path, **settings), "--run-dir", run)
+    process = start("train", write_config(tmp_path, **WORKERS | {"max_iterations": 100_000}), "--run-dir", run)
+    wait_for(run / "ratings.jsonl", process, seconds=180)
+    code, _, err = kill(process, signal.SIGTERM)
     assert code == 0, err
     summary = json.loads((run / "summary.json").read_text())
     assert any(name.startswith("iteration-") for name in summary["ratings"])
@@ -95,4 +96,4 @@ def test_a_run_with_workers_is_rated_drawn_and_recorded(tmp_path):
     assert position.winner == games[-1]["winner"]
     code, out, err = lifeline("runs", tmp_path)
     assert code == 0, err
-    assert "finished" in out
+    assert "stopped" in out

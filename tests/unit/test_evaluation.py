@@ -5,7 +5,7 @@ import pytest
 from lifeline import CheckpointError
 from tiny_run import TINY
 from training.config import build_config
-from training.evaluation import RatingBook, Schedule
+from training.evaluation import RatingBook, Schedule, rate
 from training.ratings import Pair
 
 PAIRS = [Pair("a", "random", ((True, True), (False, False))), Pair("b", "a", ((True, True), (False, True)))]
@@ -16,6 +16,13 @@ def test_the_book_is_read_back_as_it_was_written(tmp_path):
     book.add(PAIRS[:1])
     book.add(PAIRS[1:])
     assert RatingBook(tmp_path / "ratings.jsonl").pairs == PAIRS
+
+
+def test_a_run_that_goes_on_knows_its_ratings(tmp_path):
+    assert rate([], 0) is None
+    ratings = rate(PAIRS, 0)
+    assert set(ratings.players) == {"a", "b", "random"}
+    assert ratings.players["b"].elo > ratings.players["a"].elo
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
