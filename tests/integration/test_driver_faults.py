@@ -50,8 +50,8 @@ def ids_on_disk(run):
     return [game.game_id for shard in ShardStore(run / "games", 1e9).shards for game in shard.read()]
 
 
-# One moment of each kind in every run of the tests, all of them in `make test-all`.
-QUICK = {"self-play", "a checkpoint write"}
+# One moment in every run of the tests, all of them in `make test-all`.
+QUICK = {"a checkpoint write"}
 
 
 @pytest.mark.parametrize("moment", [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in MOMENTS])
