@@ -53,8 +53,8 @@ class Learner:
         seed: of the first weights.
         device: where it runs.
         threads: on a CPU, shares of a batch whose gradients are made at once, each by one thread. They meet once a
-            step, where threads inside torch would meet hundreds of times, each time waiting for a core if the
-            machine is busy: then that is fifty times slower, and never faster.
+            step; threads inside torch meet at every layer, each time waiting for a core if the machine is busy, which
+            has been seen to cost a factor of forty (docs/log.md).
     """
 
     def __init__(

@@ -62,6 +62,8 @@ class Run:
 
     def __init__(self, config: Config, folder: Path, console: LiveConsole, address: str | None = None) -> None:
         self.config, self.folder, self._console, self._address = config, folder, console, address
+        if address is not None and config.workers == 0:
+            raise RunError("a cluster's address is of no use with workers: 0, which keeps all in this process")
         self.rules = config.game.rules()
         self.device = resolve_device(config.device)
         self.threads = config.threads or os.cpu_count() or 1

@@ -158,6 +158,12 @@ def test_wrong_settings_get_one_line(tmp_path, settings, message):
     assert not (tmp_path / "run").exists()
 
 
+def test_an_address_without_workers_is_refused(tmp_path):
+    code, _, err = lifeline("train", write_config(tmp_path), "--run-dir", tmp_path / "run", "--address", "auto")
+    assert code == 1
+    assert_one_line(err, "workers: 0")
+
+
 def test_a_missing_configuration_gets_one_line(tmp_path):
     code, _, err = lifeline("train", tmp_path / "none.yaml")
     assert code == 1
