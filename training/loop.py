@@ -50,6 +50,17 @@ def resolve_device(name: str) -> torch.device:
     return torch.device("cuda" if name == "cuda" or (name == "auto" and torch.cuda.is_available()) else "cpu")
 
 
+def check_machine(config: Config, address: str | None) -> None:
+    """See that a run can be had here, before anything is written.
+
+    Raises:
+        RunError: CUDA is asked for and there is none, or a cluster is named that no worker would use.
+    """
+    resolve_device(config.device)
+    if address is not None and config.workers == 0:
+        raise RunError("a cluster's address is of no use with workers: 0, which keeps all in this process")
+
+
 class Run:
     """One training run in its directory. `create` begins one, `open` goes on with one.
 
@@ -62,8 +73,6 @@ class Run:
 
     def __init__(self, config: Config, folder: Path, console: LiveConsole, address: str | None = None) -> None:
         self.config, self.folder, self._console, self._address = config, folder, console, address
-        if address is not None and config.workers == 0:
-            raise RunError("a cluster's address is of no use with workers: 0, which keeps all in this process")
         self.rules = config.game.rules()
         self.device = resolve_device(config.device)
         self.threads = config.threads or os.cpu_count() or 1
@@ -103,9 +112,10 @@ class Run:
             init_from: a checkpoint, or a run with one, whose weights it begins with.
 
         Raises:
-            RunError: the directory is in use or cannot be written.
+            RunError: the directory is in use or cannot be written; see also `check_machine`.
             CheckpointError: the checkpoint is damaged, or its weights are those of another network.
         """
+        check_machine(config, address)
         first = checkpoint.find(init_from) if init_from else None
         if first is not None and first.manifest.get("network") != config.network.model_dump(mode="json"):
             raise CheckpointError(f"{first.path} has another network than this run: {first.manifest.get('network')}")
@@ -137,6 +147,7 @@ class Run:
             CheckpointError: its newest checkpoint, or what belongs to it, is damaged.
         """
         config = rundir.change_config(folder, overrides).model_copy(update=session or {})
+        check_machine(config, address)
         run = cls(config, folder, console, address)
         if checkpoint.list_all(run._checkpoints):
             run._load(checkpoint.newest_whole(run._checkpoints))

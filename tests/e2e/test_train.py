@@ -162,6 +162,7 @@ def test_an_address_without_workers_is_refused(tmp_path):
     code, _, err = lifeline("train", write_config(tmp_path), "--run-dir", tmp_path / "run", "--address", "auto")
     assert code == 1
     assert_one_line(err, "workers: 0")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_missing_configuration_gets_one_line(tmp_path):
