@@ -164,8 +164,8 @@ class Config(_Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the learner runs, and the evaluator with it; auto takes CUDA where there is one."""
     threads: int = Field(default=0, ge=0, le=1024)
-    """CPU threads of the learner, and without workers of the evaluator; 0 = all cores. Results are bit-equal only for
-    equal numbers."""
+    """CPU threads of the learner, and without workers of the evaluator; 0 = all cores, beside workers half of them.
+    Results are bit-equal only for equal numbers."""
     workers: int | Literal["auto"] = Field(default="auto")
     """Self-play workers, each with games and threads of its own; auto = one a core. 0: everything in one process, and
     bit-equal from run to run."""

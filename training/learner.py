@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lifeline.errors import CheckpointError, RunError
 from lifeline.rules import Rules
+from training.cells import forward_cells, neighbour_table
 from training.config import LearnerConfig, NetworkConfig
 from training.network import Network
 from training.replay import ReplayBuffer
@@ -71,7 +72,8 @@ class Learner:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             built = Network(network)
-        # Channels last is what the convolutions are fastest in, on CPUs as on GPUs.
+        # GPUs convolve over the grid, fastest with channels last; CPUs work over the cells.
+        self._neighbours = neighbour_table(rules.board) if device.type == "cpu" else None
         self.network = built.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._names = [name for name, _ in self.network.named_parameters()]
         self._parameters = list(self.network.parameters())
@@ -133,10 +135,15 @@ class Learner:
 
     def _gradients(self, samples: Samples, symmetries: npt.NDArray[np.int64]) -> tuple[tuple[Tensor, ...], list[float]]:
         """Gradients of one share of a batch, and its part in the batch's policy loss, value loss and entropy."""
-        batch = batch_of(samples, self._rules, symmetries)
-        planes = self._tensor(batch.planes).contiguous(memory_format=torch.channels_last)
+        batch = batch_of(samples, self._rules, symmetries, on_grid=self._neighbours is None)
+        planes = self._tensor(batch.planes)
         target, legal = self._tensor(batch.policy), self._tensor(batch.legal)
-        policy_loss, value_loss = losses_of(self.network(planes), target, legal, self._tensor(batch.value))
+        if self._neighbours is None:
+            planes = planes.view(*planes.shape[:2], *self._rules.board.grid_shape)
+            outputs = self.network(planes.contiguous(memory_format=torch.channels_last))
+        else:
+            outputs = forward_cells(self.network, planes.permute(1, 2, 0).contiguous(), self._neighbours)
+        policy_loss, value_loss = losses_of(outputs, target, legal, self._tensor(batch.value))
         weight = len(symmetries) / self._config.batch_size
         loss = weight * (policy_loss + self._config.value_weight * value_loss)
         gradients = torch.autograd.grad(loss, self._parameters)
@@ -198,11 +205,11 @@ def losses_of(
     """Mean policy and value losses of a batch, in nats.
 
     Args:
-        outputs: of the network: policy_grid [B, H, W], policy_global [B, 2], value_logit [B].
-        policy: float32 [B, P] targets over grid and global actions; legal: bool [B, P].
+        outputs: of the network: policy by place [B, ...], policy_global [B, 2], value_logit [B].
+        policy: float32 [B, P + 2] targets over places and global actions; legal: bool [B, P + 2].
         value: float32 [B] in [0, 1].
     """
-    policy_grid, policy_global, value_logit = outputs
-    logits = torch.cat([policy_grid.flatten(1), policy_global], dim=1).masked_fill(~legal, -1e9)
+    policy_places, policy_global, value_logit = outputs
+    logits = torch.cat([policy_places.flatten(1), policy_global], dim=1).masked_fill(~legal, -1e9)
     policy_loss = -(policy * F.log_softmax(logits, dim=1)).sum(dim=1).mean()
     return policy_loss, F.binary_cross_entropy_with_logits(value_logit, value)

@@ -7,6 +7,7 @@ import torch
 from game_positions import play_randomly
 from lifeline import BatchEnv, ModelError, Position, Rules
 from lifeline.search.evaluator import OnnxEvaluator
+from training.cells import forward_cells, neighbour_table
 from training.config import LearnerConfig, NetworkConfig, ReplayConfig
 from training.export import export_onnx
 from training.learner import Learner
@@ -74,6 +75,30 @@ def test_torch_evaluator_equals_onnx_evaluator(exported):
         assert got.dtype == want.dtype == np.float32
         assert got.shape == want.shape
         assert np.abs(got - want).max() < 1e-4
+
+
+@pytest.mark.parametrize("base", [3, 4, 7])
+def test_over_cells_the_network_is_the_same_function_with_the_same_gradients(base):
+    network = lively_network()
+    board = Rules(base).board
+    planes = torch.from_numpy(real_positions(base, 16).observation)
+    to_grid = torch.from_numpy(board.cell_to_grid)
+    policy_grid, policy_global, value = network(planes)
+    over_grid = (policy_grid.flatten(1)[:, to_grid], policy_global, value)
+    over_cells = forward_cells(
+        network, planes.flatten(2)[:, :, to_grid].permute(1, 2, 0).contiguous(), neighbour_table(board)
+    )
+    for got, want in zip(over_cells, over_grid, strict=True):
+        assert torch.allclose(got, want, atol=1e-4)
+    weights = [torch.randn_like(output) for output in over_grid]
+    gradients = [
+        torch.autograd.grad(
+            sum((o * w).sum() for o, w in zip(outputs, weights, strict=True)), list(network.parameters())
+        )
+        for outputs in (over_cells, over_grid)
+    ]
+    for got, want in zip(*gradients, strict=True):
+        assert torch.allclose(got, want, rtol=1e-3, atol=1e-3 * float(want.abs().max()))
 
 
 def test_what_lies_off_the_board_does_not_matter():
@@ -182,7 +207,8 @@ def test_random_symmetries_turn_planes_masks_and_targets_together():
     policy = np.random.default_rng(0).random((12, rules.num_actions)).astype(np.float16)
     policy[:] = policy[0]
     samples = Samples(env.gather(), policy, np.zeros(12, np.float32), np.zeros(12, np.int64))
-    batch = batch_of(samples, rules, np.arange(12))
+    batch = batch_of(samples, rules, np.arange(12), on_grid=True)
+    cells = batch_of(samples, rules, np.arange(12), on_grid=False)
     for s, symmetry in enumerate(env.symmetries):
         turned = Position(
             rules,
@@ -192,8 +218,12 @@ def test_random_symmetries_turn_planes_masks_and_targets_together():
         )
         mirror = BatchEnv(rules, 1)
         mirror.reset(positions=[turned])
-        assert (batch.planes[s] == mirror.observation[0]).all()
+        assert (batch.planes[s].reshape(mirror.observation[0].shape) == mirror.observation[0]).all()
         to_grid = rules.board.cell_to_grid
+        assert (cells.planes[s] == batch.planes[s][:, to_grid]).all()
+        assert (cells.legal[s, :37] == batch.legal[s, to_grid]).all()
+        assert (cells.policy[s, :37] == batch.policy[s, to_grid]).all()
+        assert (cells.policy[s, 37:] == batch.policy[s, 49:]).all()
         assert (batch.legal[s, to_grid] == mirror.legal_action_mask[0, :37]).all()
         assert (batch.policy[s, to_grid[symmetry[:37]]] == policy[0, :37]).all()
         assert (batch.policy[s, 49:] == policy[0, 37:]).all()
