@@ -4,12 +4,14 @@
 
 Self-play alone is measured with weights that do not change, one and two workers in turn. Whole runs learn as they
 would, all in one process (which uses all cores too: shares of each batch) and with a worker a core, in turn; counted
-are samples made a second in the second half of each, ratings switched off.
+are samples made a second in the second half of each, ratings switched off. With `--peer DIR`, a checkout of another
+commit, that version's run in one process is measured in turn with them, by its own configs/base3.yaml.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import ray
+import yaml
 from machine import headline
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -43,13 +46,17 @@ def selfplay_rate(config: Config, workers: int, seconds: float, session: int) ->
         cluster.close()
 
 
-def run_rate(path: Path, workers: str, seconds: float) -> float:
-    """Samples made a second in the second half of a run."""
+def run_rate(root: Path, config: Path, workers: str, seconds: float) -> float:
+    """Samples made a second in the second half of a run by the version in a folder, without ratings and matches."""
+    values = yaml.safe_load(config.read_text(encoding="utf-8"))  # the two versions' own reading may differ
+    values["evaluation"] = {"games": 0, **({} if workers == "0" else {"share": 0})}
     with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "config.yaml")
+        path.write_text(yaml.safe_dump(values), encoding="utf-8")
         command = [sys.executable, "-m", "lifeline.cli", "train", str(path), "--workers", workers]
         command += ["--minutes", str(seconds / 60), "--run-dir", f"{folder}/run"]
-        command += ["--set", "evaluation.games=0", "--set", "evaluation.share=0"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        environment = os.environ | {"PYTHONPATH": str(root.resolve())}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment, cwd=root)
         events = EventAccumulator(f"{folder}/run/tensorboard")
         events.Reload()
         points = [(e.wall_time, e.value) for e in events.Scalars("replay/samples")]
@@ -70,6 +77,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--run-seconds", type=float, default=60.0)
+    parser.add_argument("--peer", type=Path, help="checkout of another commit, run in one process beside")
     arguments = parser.parse_args()
     config = load_config(arguments.config)
     print(headline())
@@ -83,15 +91,19 @@ def main() -> None:
     show("self-play, 1 worker", one, "plies/s")
     show("self-play, 2 workers", two, "plies/s")
     print(f"{'2 workers against 1':<34} {np.median([b / a for a, b in zip(one, two, strict=True)]):10.2f} times")
-    local: list[float] = []
-    beside: list[float] = []
+    here = Path(__file__).parents[1]
+    runs: dict[str, list[float]] = {"one process": [], "a worker a core": [], "one process of the peer": []}
     for _ in range(arguments.rounds):
-        local.append(run_rate(arguments.config, "0", arguments.run_seconds))
-        beside.append(run_rate(arguments.config, "auto", arguments.run_seconds))
-    show("whole run, one process", local, "samples/s")
-    show("whole run, a worker a core", beside, "samples/s")
-    ratio = np.median([b / a for a, b in zip(local, beside, strict=True)])
-    print(f"{'workers against one process':<34} {ratio:10.2f} times")
+        runs["one process"].append(run_rate(here, arguments.config, "0", arguments.run_seconds))
+        runs["a worker a core"].append(run_rate(here, arguments.config, "auto", arguments.run_seconds))
+        if arguments.peer:
+            path = arguments.peer / "configs" / "base3.yaml"
+            runs["one process of the peer"].append(run_rate(arguments.peer, path, "0", arguments.run_seconds))
+    for name, rates in runs.items():
+        if rates:
+            show(f"whole run, {name}", rates, "samples/s")
+            ratio = np.median([b / a for a, b in zip(rates, runs["a worker a core"], strict=True)])
+            print(f"{'  workers against it':<34} {ratio:10.2f} times")
 
 
 if __name__ == "__main__":

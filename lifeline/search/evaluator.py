@@ -165,6 +165,13 @@ class OnnxEvaluator:
         return policy_grid, policy_global, value
 
     def evaluate(self, leaves: Env) -> tuple[FloatArray, FloatArray]:
-        """Priors and values by the network; see `Evaluator.evaluate`."""
-        policy_grid, policy_global, value = self.run(leaves.observation)
-        return gather_logits(leaves, policy_grid, policy_global), value
+        """Priors and values by the network, zeros for finished games; see `Evaluator.evaluate`."""
+        running = np.flatnonzero(~leaves.terminated)
+        if len(running) == leaves.batch_size:
+            policy_grid, policy_global, value = self.run(leaves.observation)
+            return gather_logits(leaves, policy_grid, policy_global), value
+        logits, values = UniformEvaluator().evaluate(leaves)
+        if len(running):
+            policy_grid, policy_global, values[running] = self.run(leaves.observation[running])
+            logits[running] = gather_logits(leaves, policy_grid, policy_global)
+        return logits, values
