@@ -48,7 +48,7 @@ def selfplay_rate(config: Config, workers: int, seconds: float, session: int) ->
 
 def run_rate(root: Path, config: Path, workers: str, seconds: float) -> float:
     """Samples made a second in the second half of a run by the version in a folder, without ratings and matches."""
-    values = yaml.safe_load(config.read_text(encoding="utf-8"))  # the two versions' own reading may differ
+    values = yaml.safe_load(config.read_text(encoding="utf-8"))
     values["evaluation"] = {"games": 0, **({} if workers == "0" else {"share": 0})}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "config.yaml")

@@ -74,7 +74,21 @@ def test_torch_evaluator_equals_onnx_evaluator(exported):
     for got, want in zip(torch_evaluator.evaluate(env), onnx.evaluate(env), strict=True):
         assert got.dtype == want.dtype == np.float32
         assert got.shape == want.shape
-        assert np.abs(got - want).max() < 1e-4
+        assert np.abs(got - want)[~env.terminated].max() < 1e-4
+
+
+def test_finished_games_are_not_evaluated_and_change_nothing_for_the_others(exported):
+    _, onnx = exported
+    env = real_positions(3, 24)
+    assert 0 < env.terminated.sum() < 24
+    alone = BatchEnv(env.rules, 1)
+    logits, values = onnx.evaluate(env)
+    assert not logits[env.terminated].any()
+    assert not values[env.terminated].any()
+    for row in np.flatnonzero(~env.terminated):
+        alone.scatter(None, env.gather(np.array([row])))
+        for got, want in zip(onnx.evaluate(alone), (logits[row], values[row]), strict=True):
+            assert (got[0] == want).all()
 
 
 @pytest.mark.parametrize("base", [3, 4, 7])
