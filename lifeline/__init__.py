@@ -9,6 +9,7 @@ from lifeline.errors import (
     LifelineError,
     ModelError,
     NotationError,
+    RecordError,
     RulesError,
     RunError,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "ModelError",
     "NotationError",
     "Position",
+    "RecordError",
     "Rules",
     "RulesError",
     "RunError",

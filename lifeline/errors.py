@@ -13,6 +13,24 @@ class NotationError(LifelineError, ValueError):
     """A text that is no cell, move, position or record."""
 
 
+class RecordError(NotationError):
+    """A game record that cannot be read or does not hold together.
+
+    Attributes:
+        reason: what is wrong, without the place.
+        file: where the record was read from, None where it was no file.
+        line: 1-based, None where there is none.
+        column: 1-based place in the line's text, None where there is none.
+    """
+
+    def __init__(
+        self, reason: str, file: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.reason, self.file, self.line, self.column = reason, file, line, column
+        place = [] if line is None else [f"line {line}" + ("" if column is None else f", column {column}")]
+        super().__init__(": ".join([*([] if file is None else [file]), *place, reason]))
+
+
 class IllegalMoveError(LifelineError, ValueError):
     """A move the rules forbid; the message carries the position and the move."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def sync_folder(folder: Path) -> None:
@@ -24,12 +26,23 @@ def write_atomic(path: Path, data: bytes) -> None:
     Raises:
         OSError: the folder cannot be written, or the disk is full; the old file, if any, is untouched.
     """
+    with open_atomic(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def open_atomic(path: Path) -> Iterator[BinaryIO]:
+    """The same for what is too long for memory: a file to write to, renamed at the end of the block.
+
+    Raises:
+        OSError: as `write_atomic`. Whatever else the block raises also leaves the old file untouched.
+    """
     temporary = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}"
     # Opened by hand: a temporary file of the library's would be readable by its owner alone, and so the result.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

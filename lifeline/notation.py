@@ -29,7 +29,8 @@ def parse_move(text: str, geometry: Board) -> tuple[int, ...]:
     Raises:
         NotationError: not a move on this board.
     """
-    parts = [p.strip().lower() for p in text.split(",")] if len(text) <= MAX_TEXT else []
+    # Some letters beyond ASCII have one of ours as their lower case: komi with a Kelvin sign is no move.
+    parts = [p.strip().lower() for p in text.split(",")] if len(text) <= MAX_TEXT and text.isascii() else []
     if not 1 <= len(parts) <= 2 or not all(parts):
         raise NotationError(f"a move is a cell, two cells joined by a comma, swap or komi, not {text[:40]!r}")
     if parts == [SWAP_TEXT]:

@@ -287,6 +287,14 @@ class Position:
         """All legal actions as move texts, in action order."""
         return [action_text(a, self.rules.board) for a in self._legal_actions]
 
+    def is_legal(self, action: int) -> bool:
+        """Whether one action, 0..A-1, is legal here; the others are not looked at."""
+        if action == self.rules.swap_action:
+            return self.may_swap
+        if action == self.rules.komi_action:
+            return self.may_spend_komi
+        return not self.is_over and self._may_place(action)
+
     def play(self, move: str | int) -> Position:
         """Play an action, a move text, or a two-stone turn such as "c4,e2".
 
@@ -297,12 +305,13 @@ class Position:
         position = self
         actions = parse_move(move, self.rules.board) if isinstance(move, str) else (move,)
         if len(actions) > 1 and (self.placed or self.rules.stones_in_turn(self.turn) == 1):
-            raise IllegalMoveError(f"illegal move: {move} in {self.text()}, where one stone is due")
+            texts = ",".join(action_text(a, self.rules.board) for a in actions)
+            raise IllegalMoveError(f"illegal move: {texts} in {self.text()}, where one stone is due")
         for action in actions:
             known = isinstance(action, Integral) and not isinstance(action, bool)
             if not known or not 0 <= action < self.rules.num_actions:
                 raise NotationError(f"no action {action!r} on a board of base {self.rules.base}")
-            if action not in position._legal_actions:
+            if not position.is_legal(int(action)):
                 why = "the game is over" if position.is_over else "illegal move"
                 raise IllegalMoveError(f"{why}: {action_text(action, self.rules.board)} in {position.text()}")
             position = position._apply(int(action))
