@@ -6,8 +6,10 @@ symmetry of the board takes into each other share one entry of the table.
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -37,11 +39,18 @@ from lifeline.kernels import (
 from lifeline.rules import Position, Rules
 
 UInt64Array = npt.NDArray[np.uint64]
+Int64Array = npt.NDArray[np.int64]
 
 # Entries looked at for a place in the table.
 _PROBES = 4
-# Nodes searched between two looks at the clock.
-_SLICE = 200_000
+# Cells times nodes searched without a look at the clock, some hundredths of a second: most endgames need no more.
+_UNWATCHED = 40_000
+_ALL_NODES = 2**62
+# Seconds between two looks at the clock and at what asks to stop.
+_LOOK = 0.05
+
+Stop = Callable[[], bool]
+"""Asked again and again during a search, at least ten times a second: True ends it. An event's `is_set` will do."""
 
 WIN, LOSS, UNKNOWN = 1, -1, 0
 
@@ -52,15 +61,22 @@ class Solution:
 
     Attributes:
         value: +1 the player to move wins, -1 loses, None when a limit came first.
-        winning: the winning actions, ascending; None unless all moves were decided.
+        known_winning: the actions known to win, ascending.
+        undecided: the actions that a limit left open, ascending.
         nodes: positions searched.
         seconds: time taken.
     """
 
     value: int | None
-    winning: tuple[int, ...] | None
+    known_winning: tuple[int, ...]
+    undecided: tuple[int, ...]
     nodes: int
     seconds: float
+
+    @property
+    def winning(self) -> tuple[int, ...] | None:
+        """The winning actions, ascending; None unless all moves were decided."""
+        return None if self.undecided else self.known_winning
 
 
 @lru_cache(maxsize=16)
@@ -100,72 +116,127 @@ class Solver:
         self._work = np.zeros(kernels.work_size(self._words), np.uint64)
         self._key = np.zeros((2, 2 * self._words + 1), np.uint64)
 
-    def value(self, state: UInt64Array, max_nodes: int | None = None, max_seconds: float | None = None) -> int:
-        """Value of a packed state for the player to move: +1, -1, or 0 when a limit came first."""
-        return self._value(state, _Limits(max_nodes, max_seconds))
+    def value(
+        self,
+        state: UInt64Array,
+        max_nodes: int | None = None,
+        max_seconds: float | None = None,
+        stop: Stop | None = None,
+    ) -> int:
+        """Value of a packed state for the player to move: +1, -1, or 0 when a limit came first or `stop` said so."""
+        return self._value(state, _Limits(max_nodes, max_seconds, stop))
 
     def _value(self, state: UInt64Array, limits: _Limits) -> int:
-        while True:
-            counter = np.array([0, limits.next_slice()], np.int64)
-            value = int(
-                search(
-                    state,
-                    0,
-                    self._children,
-                    self._order,
-                    counter,
-                    self._table,
-                    self._values,
-                    self._maps,
-                    self._key,
-                    self._work,
-                    self._spec,
-                )
-            )
+        # What a search finds before it is cut off stays in the table: the next one goes on from there.
+        counter = np.array([0, limits.nodes_left(_UNWATCHED // self.rules.num_cells)], np.int64)
+        value = self._search(state, counter)
+        limits.nodes += int(counter[0])
+        if value == UNKNOWN and not limits.exhausted():
+            counter[:] = 0, limits.nodes_left()
+            value = self._watched_search(state, counter, limits)
             limits.nodes += int(counter[0])
-            # A slice that ran out has left what it found in the table: the next one goes on from there.
-            if value != UNKNOWN or limits.exhausted():
-                return value
+        return value
 
-    def solve(self, position: Position, max_nodes: int | None = None, max_seconds: float | None = None) -> Solution:
+    def _watched_search(self, state: UInt64Array, counter: Int64Array, limits: _Limits) -> int:
+        """Search in a thread of its own, which a limit or an exception in this one, such as Ctrl-C, brings to an end.
+
+        While the kernel runs, the thread it runs in can neither look at a clock nor receive a signal.
+        """
+        found: list[int] = []
+        thread = threading.Thread(target=lambda: found.append(self._search(state, counter)), daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive() and not limits.exhausted():
+                thread.join(_LOOK)
+        finally:
+            counter[1] = 0  # the kernel reads it at every node
+            thread.join()
+        return found[0]
+
+    def _search(self, state: UInt64Array, counter: Int64Array) -> int:
+        return int(
+            search(
+                state,
+                0,
+                self._children,
+                self._order,
+                counter,
+                self._table,
+                self._values,
+                self._maps,
+                self._key,
+                self._work,
+                self._spec,
+            )
+        )
+
+    def solve(
+        self,
+        position: Position,
+        max_nodes: int | None = None,
+        max_seconds: float | None = None,
+        stop: Stop | None = None,
+    ) -> Solution:
         """Value and all winning moves of a position.
+
+        Ctrl-C ends it as any Python code, by KeyboardInterrupt; what has been found is then kept in the table only.
 
         Args:
             max_nodes, max_seconds: limits; what they leave undecided is None in the result.
+            stop: ends the search when it returns True, as a limit does.
 
         Raises:
-            LifelineError: the position is of other rules.
+            LifelineError: the position is of other rules; the komi may differ, which is part of the position.
         """
-        if position.rules.base != self.rules.base or position.rules.opening != self.rules.opening:
+        if replace(position.rules, komi=0) != replace(self.rules, komi=0):
             raise LifelineError(f"a position of {position.rules} for a solver of {self.rules}")
-        limits = _Limits(max_nodes, max_seconds)
-        value, winning, complete = LOSS, [], True
+        limits = _Limits(max_nodes, max_seconds, stop)
+        winning, undecided = [], []
         for action in position.legal_actions():
-            after = position.play(action)
-            found = self._value(kernels.encode_position(after), limits)
-            if after.to_play != position.to_play:
-                found = -found
-            complete = complete and found != UNKNOWN
-            if found == WIN:
+            found = UNKNOWN
+            if not limits.stopped:  # beyond other limits, what is in the table already costs next to nothing
+                after = position.play(action)
+                found = self._value(kernels.encode_position(after), limits)
+                if after.to_play != position.to_play:
+                    found = -found
+            if found == UNKNOWN:
+                undecided.append(action)
+            elif found == WIN:
                 winning.append(action)
-        value = WIN if winning else LOSS if complete else UNKNOWN
-        return Solution(value or None, tuple(winning) if complete else None, limits.nodes, limits.seconds())
+        value = WIN if winning else UNKNOWN if undecided else LOSS
+        return Solution(value or None, tuple(winning), tuple(undecided), limits.nodes, limits.seconds())
+
+
+def first_turns(rules: Rules) -> Iterator[tuple[str, Position]]:
+    """Each first turn of Black, as a move text, with the position after it in which White may not swap.
+
+    A turn of two stones is given once, its lower cell first.
+    """
+    start = Position.start(rules)
+    for first in start.legal_actions():
+        after = start.play(first)
+        seconds = [second for second in after.legal_actions() if second > first] if after.placed else [None]
+        for second in seconds:
+            done = after if second is None else after.play(second)
+            text = ",".join(rules.board.labels[cell] for cell in (first, second) if cell is not None)
+            # Sides can be swapped once: where they have been, they cannot be again.
+            yield text, replace(done, swapped=done.may_swap)
 
 
 class _Limits:
-    """Nodes and seconds that may still be spent."""
+    """Nodes and seconds that may still be spent, and whether someone has asked to stop."""
 
-    def __init__(self, max_nodes: int | None, max_seconds: float | None) -> None:
-        self.max_nodes, self.max_seconds = max_nodes, max_seconds
+    def __init__(self, max_nodes: int | None, max_seconds: float | None, stop: Stop | None) -> None:
+        self.max_nodes, self.max_seconds, self.stop = max_nodes, max_seconds, stop
         self.nodes = 0
-        self._slice = _SLICE
+        self.stopped = False
         self._began = time.perf_counter()
 
-    def next_slice(self) -> int:
-        """Nodes of the next slice: each longer than the last, so that resuming costs little in all."""
-        self._slice = int(self._slice * 1.5)
-        left = self._slice if self.max_nodes is None else min(self._slice, self.max_nodes - self.nodes)
-        return max(1, left)
+    def nodes_left(self, most: int = _ALL_NODES) -> int:
+        """Nodes that may still be searched, at least one and at most `most`."""
+        if self.exhausted():
+            return 1
+        return most if self.max_nodes is None else min(most, self.max_nodes - self.nodes)
 
     def seconds(self) -> float:
         """Time since the start."""
@@ -173,8 +244,9 @@ class _Limits:
 
     def exhausted(self) -> bool:
         """Whether a limit has been reached."""
+        self.stopped = self.stopped or (self.stop is not None and self.stop())
         out_of_nodes = self.max_nodes is not None and self.nodes >= self.max_nodes
-        return out_of_nodes or (self.max_seconds is not None and self.seconds() >= self.max_seconds)
+        return self.stopped or out_of_nodes or (self.max_seconds is not None and self.seconds() >= self.max_seconds)
 
 
 @kernel
