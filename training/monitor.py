@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -12,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from torch.utils.tensorboard import SummaryWriter
 
-from lifeline.files import write_atomic
 from lifeline.kernels import decode_state
 from lifeline.notation import action_text
+from lifeline.records import GameRecord, PlayerInfo, Result, write_records
 from lifeline.rules import Position, Rules
 from training.config import Config
 from training.console import LiveConsole, Status
@@ -65,20 +64,19 @@ class Figures:
     duplicates: int
 
 
-def record_line(game: Trajectory, rules: Rules) -> str:
-    """A finished game as one line of JSON: rules, where it started, its moves, who won, the search's values."""
-    start = decode_state(game.states[0], rules)
-    return json.dumps(
-        {
-            "id": f"{game.game_id:016x}",
-            "base": rules.base,
-            "opening": rules.opening,
-            "start": start.text(),
-            "moves": [action_text(int(a), rules.board) for a in game.actions],
-            "winner": 0 if game.outcome > 0 else 1,
-            "root_values": [round(float(v), 3) for v in game.root_values],
-            "version": game.version,
-        }
+def record_of(game: Trajectory, rules: Rules, num_simulations: int) -> GameRecord:
+    """The record of a finished game, with the root values of its search."""
+    player = PlayerInfo("self-play", {"simulations": num_simulations, "learner_steps": game.version})
+    return GameRecord(
+        rules,
+        tuple(action_text(int(a), rules.board) for a in game.actions),
+        Result(0 if game.outcome > 0 else 1, "played out"),
+        (player, player),
+        decode_state(game.states[0], rules).text(),
+        values=tuple(round(float(v), 3) for v in np.clip(game.root_values, -1, 1)),
+        id=f"{game.game_id:016x}",
+        # The kernels have played it; the driver has no time to play it again by the slow rules.
+        replay=False,
     )
 
 
@@ -221,8 +219,9 @@ class Monitor:
 
     def _records(self) -> None:
         if self._recent:
-            lines = "".join(record_line(game, self._rules) + "\n" for game in self._recent)
-            write_atomic(self._folder / RECENT_FILE, lines.encode())
+            simulations = self._config.search.num_simulations
+            games = (record_of(game, self._rules, simulations) for game in self._recent)
+            write_records(self._folder / RECENT_FILE, games)
 
     def _picture(self, game: Trajectory, iteration: int) -> None:
         position = decode_state(game.states[0], self._rules)
