@@ -11,12 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from lifeline.errors import ConfigError, RulesError
 from lifeline.rules import Rules
 
-# Limits keep damaged or hostile files from asking for absurd amounts of work.
-_MAX_FILE = 1_000_000
+# Limits keep damaged or hostile files from asking for absurd amounts of work. The longest real one has 4 kB.
+_MAX_FILE = 65_536
+_MAX_NUMBER = 2**63 - 1
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 class GameConfig(_Section):
@@ -205,7 +206,8 @@ class Config(_Section):
 
 def _one_line(error: ValidationError) -> str:
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    key = ".".join(str(part) for part in first["loc"])[:100]
+    key = key if key.isprintable() else repr(key)
     if first["type"] == "extra_forbidden":
         return f"unknown key {key}"
     message = str(first["msg"]).removeprefix("Value error, ")
@@ -235,15 +237,38 @@ def read_yaml(path: Path) -> Any:
         ConfigError: missing, unreadable or no YAML; the message says where.
     """
     try:
-        if path.stat().st_size > _MAX_FILE:
-            raise ConfigError(f"{path}: larger than any run configuration")
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = file.read(_MAX_FILE + 1)
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without anchors and tags: a few lines of them can ask for more memory than there is."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) or getattr(event, "tag", None):
+            raise yaml.MarkedYAMLError(None, None, "anchors and tags are not read here", event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_number(self, node: yaml.ScalarNode) -> int:
+        number = int(self.construct_yaml_int(node))
+        if abs(number) > _MAX_NUMBER:
+            raise yaml.MarkedYAMLError(None, None, "a number of more than 64 bits", node.start_mark)
+        return number
+
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_number)
+
+# What reading YAML raises: an overflow by numbers of many parts in base 60.
+_YAML_ERRORS = (yaml.YAMLError, RecursionError, ValueError, OverflowError)
+
+
         raise ConfigError(f"{path}: not a text in UTF-8") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
+    except _YAML_ERRORS as error:
+        # YAML's messages have lines, and pieces of the file with whatever stands in it.
+        told = " ".join(str(error).split())[:200]
+        raise ConfigError(f"{path}: not valid YAML: {told if told.isprintable() else ascii(told)}") from None
 
 
 def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
@@ -253,6 +278,10 @@ def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
         path: the YAML file.
         overrides: settings such as "search.num_simulations=64", applied on top, later ones last.
 
+    if len(data) > _MAX_FILE:
+        raise ConfigError(f"{path}: larger than any run configuration")
+    try:
+        return yaml.load(data.decode(), _PlainLoader)
     Raises:
         ConfigError: see `read_yaml` and `build_config`.
     """
@@ -269,8 +298,8 @@ def _apply(values: Any, override: str) -> None:
     if not equals or not all(parts):
         raise ConfigError(f"--set takes key=value, such as search.num_simulations=64, not {override[:60]!r}")
     try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError):
+        value = yaml.load(text, _PlainLoader)
+    except _YAML_ERRORS:
         raise ConfigError(f"--set {override[:60]!r}: the value is not valid YAML") from None
     at = values
     for part in parts[:-1]:
