@@ -230,18 +230,6 @@ def build_config(values: Any, source: str) -> Config:
         raise ConfigError(f"{source}: {_one_line(error)}") from None
 
 
-def read_yaml(path: Path) -> Any:
-    """The plain values of a YAML file.
-
-    Raises:
-        ConfigError: missing, unreadable or no YAML; the message says where.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_FILE + 1)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
 class _PlainLoader(yaml.SafeLoader):
     """YAML without anchors and tags: a few lines of them can ask for more memory than there is."""
 
@@ -264,6 +252,22 @@ _PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_num
 _YAML_ERRORS = (yaml.YAMLError, RecursionError, ValueError, OverflowError)
 
 
+def read_yaml(path: Path) -> Any:
+    """The plain values of a YAML file.
+
+    Raises:
+        ConfigError: missing, unreadable or no YAML; the message says where.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_FILE + 1)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
+    if len(data) > _MAX_FILE:
+        raise ConfigError(f"{path}: larger than any run configuration")
+    try:
+        return yaml.load(data.decode(), _PlainLoader)
+    except UnicodeDecodeError:
         raise ConfigError(f"{path}: not a text in UTF-8") from None
     except _YAML_ERRORS as error:
         # YAML's messages have lines, and pieces of the file with whatever stands in it.
@@ -278,10 +282,6 @@ def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
         path: the YAML file.
         overrides: settings such as "search.num_simulations=64", applied on top, later ones last.
 
-    if len(data) > _MAX_FILE:
-        raise ConfigError(f"{path}: larger than any run configuration")
-    try:
-        return yaml.load(data.decode(), _PlainLoader)
     Raises:
         ConfigError: see `read_yaml` and `build_config`.
     """
