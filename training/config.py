@@ -164,6 +164,10 @@ class Config(_Section):
     """Iterations after which training stops; None for no limit."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the learner runs, and the evaluator with it; auto takes CUDA where there is one."""
+    learner_devices: int | Literal["auto"] = Field(default="auto")
+    """Devices that learn together, 1 to 1024: each takes its share of learner.batch_size, which must not be smaller.
+    GPUs are taken from the last one down. auto = all GPUs; one where workers evaluate on GPUs; 1 on a CPU. On a CPU
+    each is a process of one thread in place of `threads`: a way to try it, no way to go faster."""
     threads: int = Field(default=0, ge=0, le=1024)
     """CPU threads of the learner, and without workers of the evaluator; 0 = all cores, beside workers half of them.
     Results are bit-equal only for equal numbers."""
@@ -171,7 +175,8 @@ class Config(_Section):
     """Self-play workers, each with games and threads of its own; auto = one a core. 0: everything in one process, and
     bit-equal from run to run."""
     worker_gpus: float = Field(default=0.0, ge=0, le=1)
-    """Share of a GPU each worker evaluates on; 0 = on its CPU core."""
+    """Share of a GPU each worker evaluates on; 0 = on its CPU core. Workers get the GPUs that do not learn; all of
+    them where none is left."""
     game: GameConfig = GameConfig()
     network: NetworkConfig = NetworkConfig()
     search: SearchConfig = SearchConfig()
@@ -199,6 +204,14 @@ class Config(_Section):
             )
         if self.workers != "auto" and not 0 <= self.workers <= 10_000:
             raise ValueError(f"workers must be auto or a number from 0 to 10000, not {self.workers}")
+        if self.learner_devices != "auto":
+            if not 1 <= self.learner_devices <= 1024:
+                raise ValueError(f"learner_devices must be auto or a number from 1 to 1024, not {self.learner_devices}")
+            if self.learner_devices > self.learner.batch_size:
+                raise ValueError(
+                    f"learner_devices {self.learner_devices} exceeds learner.batch_size {self.learner.batch_size}: "
+                    "each device needs a sample"
+                )
         if self.evaluation.games % 2:
             raise ValueError(f"evaluation.games must be even, games are played in pairs, not {self.evaluation.games}")
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -17,6 +17,7 @@ from training.config import LearnerConfig, NetworkConfig
 from training.replay import ReplayBuffer
 from training.replica import Replica
 from training.targets import Samples
+from training.team import Team
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ class _Threads:
         weight = len(symmetries) / self._batch_size
         return torch.autograd.grad(weight * loss, self._replica.parameters), [weight * float(x) for x in figures]
 
+    def load(self) -> None:
+        """Nothing to do when weights are loaded: there is one copy of them."""
+
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown()
@@ -85,6 +89,11 @@ class Learner:
         threads: on a CPU, shares of a batch whose gradients are made at once, each by one thread. They meet once a
             step; threads inside torch meet at every layer, each time waiting for a core if the machine is busy, which
             has been seen to cost a factor of forty (docs/log.md).
+        others: more devices of the same kind, which learn together with the first, a process each; on a CPU each of
+            them, the first included, is then one thread.
+
+    Raises:
+        RunError: the processes of the other devices cannot start.
     """
 
     def __init__(
@@ -96,18 +105,24 @@ class Learner:
         seed: int,
         device: torch.device,
         threads: int = 1,
+        others: Sequence[torch.device] = (),
     ) -> None:
         self._config, self._rng = config, rng
         self._replica = Replica(rules, network, config, seed, device)
         self._average = [p.detach().clone() for p in self._replica.parameters]
-        self._team = _Threads(self._replica, config.batch_size, threads)
+        self._team: Team | _Threads
+        if others:
+            self._team = Team(self._replica, rules, network, config, others)
+        else:
+            self._team = _Threads(self._replica, config.batch_size, threads)
         self.steps = 0
 
     def learn(self, replay: ReplayBuffer, steps: int) -> Losses:
         """Take so many steps, at least one.
 
         Raises:
-            RunError: a loss or gradient is not finite; the weights are those before that step.
+            RunError: a loss or gradient is not finite, the weights being those before that step; or another device's
+                process is gone.
         """
         sums = np.zeros(4)
         for _ in range(steps):
@@ -146,6 +161,7 @@ class Learner:
                     raise CheckpointError(f"the weights do not fit this network: {name}")
                 parameter.copy_(weights[name])
                 average.copy_(weights[name])
+        self._team.load()
 
     def state(self) -> dict[str, Tensor]:
         """All that is needed to go on, by name, on the CPU: weights, their average, the optimiser's moments."""
@@ -158,8 +174,9 @@ class Learner:
         with torch.no_grad():
             for name, average in self.average_weights().items():
                 average.copy_(state[f"average.{name}"])
+        self._team.load()
         self.steps = steps
 
     def close(self) -> None:
-        """End its threads. The weights stay."""
+        """End its threads and processes. The weights stay."""
         self._team.close()

@@ -22,6 +22,7 @@ from training import checkpoint, rundir
 from training.arena import MatchResult, play_match, random_openings
 from training.config import Config, SelfPlayConfig
 from training.console import LiveConsole
+from training.devices import count_gpus, place
 from training.evaluation import Contestant, RatingBook, Schedule, rate
 from training.export import export_onnx
 from training.learner import Learner, Losses
@@ -39,24 +40,13 @@ _STREAMS = ("selfplay", "learner", "weights")
 _MOST_STEPS = 256
 
 
-def resolve_device(name: str) -> torch.device:
-    """The device of a config's `device`.
-
-    Raises:
-        RunError: CUDA is asked for and there is none.
-    """
-    if name == "cuda" and not torch.cuda.is_available():
-        raise RunError("device: cuda is asked for, but torch finds no CUDA device here")
-    return torch.device("cuda" if name == "cuda" or (name == "auto" and torch.cuda.is_available()) else "cpu")
-
-
 def check_machine(config: Config, address: str | None) -> None:
     """See that a run can be had here, before anything is written.
 
     Raises:
-        RunError: CUDA is asked for and there is none, or a cluster is named that no worker would use.
+        RunError: devices are asked for that are not there, or a cluster is named that no worker would use.
     """
-    resolve_device(config.device)
+    place(config, count_gpus())
     if address is not None and config.workers == 0:
         raise RunError("a cluster's address is of no use with workers: 0, which keeps all in this process")
 
@@ -74,7 +64,8 @@ class Run:
     def __init__(self, config: Config, folder: Path, console: LiveConsole, address: str | None = None) -> None:
         self.config, self.folder, self._console, self._address = config, folder, console, address
         self.rules = config.game.rules()
-        self.device = resolve_device(config.device)
+        self._placement = place(config, count_gpus())
+        self.device = self._placement.learners[0]
         self.threads = config.threads or os.cpu_count() or 1
         torch.set_num_threads(1)  # evaluator and learner spread their batches over threads themselves
         beside = config.workers != 0 and not config.threads  # workers take turns with the learner on the other half
@@ -82,7 +73,14 @@ class Run:
         self._rngs = streams_of(config.seed, _STREAMS)
         seed = int(self._rngs["weights"].integers(2**63))
         self.learner = Learner(
-            self.rules, config.network, config.learner, self._rngs["learner"], seed, self.device, learner_threads
+            self.rules,
+            config.network,
+            config.learner,
+            self._rngs["learner"],
+            seed,
+            self.device,
+            learner_threads,
+            self._placement.learners[1:],
         )
         self.replay = ReplayBuffer(config.replay, state_size(len(spec_of(self.rules).words)), self.rules.num_actions)
         self.shards = ShardStore(folder / rundir.GAMES, config.storage.max_mb * 1e6)
@@ -171,11 +169,15 @@ class Run:
             The summary, which is also written to the run directory.
 
         Raises:
-            RunError: the loss is not finite, the last good checkpoint being kept and named; or workers keep dying.
+            RunError: the loss is not finite or a learner's process died, the last good checkpoint being kept and named;
+                or workers keep dying.
         """
         session = rundir.next_session(self.folder)
+        if len(self._placement.learners) > 1:
+            self._console.message(f"learning on {', '.join(map(str, self._placement.learners))}")
         self._tell("training", now=True)
         with (
+            contextlib.closing(self.learner),
             contextlib.closing(Monitor(self.folder, self.config, self._console, self.iteration)) as monitor,
             contextlib.closing(self._source(session)) as source,
             self._signals(),  # last: Ray takes SIGTERM for itself when it starts
@@ -217,7 +219,7 @@ class Run:
         SelfPlay(self.rules, one, self.config.search, UniformEvaluator(), np.random.default_rng(0)).play(1)
         from training.workers import Cluster
 
-        cluster = Cluster(self.config, self._address, session)
+        cluster = Cluster(self.config, self._address, session, self._placement.worker_gpus)
         self._console.message(f"{cluster.wanted} workers on {self._address or 'this machine'}")
         return cluster
 

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lifeline.board import Board
+from lifeline.env import BatchEnv
 from lifeline.errors import RunError
 from lifeline.rules import Rules
 from training.cells import forward_cells, neighbour_table
@@ -63,10 +64,12 @@ class Replica:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             built = Network(network)
-        self.network = built.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.network = built.to(device)
+        if self._on_grid:
+            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.judge = Judge(self.network, rules.board, self._on_grid)
         self.names = [name for name, _ in self.network.named_parameters()]
-        self.parameters = list(self.network.parameters())
+        self.parameters: list[Tensor] = list(self.network.parameters())
         decayed = [p for p in self.parameters if p.ndim > 1]
         plain = [p for p in self.parameters if p.ndim <= 1]
         self._optimizer = torch.optim.AdamW(
@@ -74,6 +77,13 @@ class Replica:
             lr=config.learning_rate,
             fused=True,
         )
+
+    def warm_up(self) -> None:
+        """Have the kernels compiled that a step needs."""
+        start = BatchEnv(self._rules, 1).gather()
+        policy, value = np.zeros((1, self._rules.num_actions), np.float16), np.zeros(1, np.float32)
+        zero = np.zeros(1, np.int64)
+        batch_of(Samples(start, policy, value, zero), self._rules, zero, on_grid=self._on_grid)
 
     def loss(
         self, samples: Samples, symmetries: npt.NDArray[np.int64], judge: nn.Module | None = None
@@ -140,8 +150,7 @@ class Replica:
             }
             for key in moments.keys() - {"step"}:
                 moments[key] = torch.empty_like(parameter).copy_(moments[key])  # in the parameter's memory format
-            if moments:
-                self._optimizer.state[parameter] = moments
+            self._optimizer.state[parameter] = moments  # empty before the first step
 
 
 def losses_of(outputs: Outputs, policy: Tensor, legal: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

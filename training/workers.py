@@ -117,6 +117,7 @@ class Cluster:
         config: of the run.
         address: of a running cluster ("auto", "HOST:PORT"); None starts Ray on this machine.
         session: how often the run has been started, so that no worker's games repeat those of a session before.
+        gpus: of this machine, from the first one up, that Ray is told of where it is started here; None = all.
 
     Attributes:
         wanted: workers there should be.
@@ -126,11 +127,11 @@ class Cluster:
         RunError: the cluster cannot be reached.
     """
 
-    def __init__(self, config: Config, address: str | None, session: int) -> None:
+    def __init__(self, config: Config, address: str | None, session: int, gpus: int | None = None) -> None:
         self._config, self._session = config, session
         self._owned = not ray.is_initialized()
         if self._owned:
-            self._connect(config, address)
+            self._connect(config, address, gpus)
         cores = int(ray.cluster_resources().get("CPU", 1))
         gpus = ray.cluster_resources().get("GPU", 0)
         by_gpu = int(gpus / config.worker_gpus) if config.worker_gpus else cores
@@ -151,12 +152,18 @@ class Cluster:
         self._rater: Any = None
         self._rating: Any = None
 
-    def _connect(self, config: Config, address: str | None) -> None:
+    def _connect(self, config: Config, address: str | None, gpus: int | None) -> None:
         count = os.cpu_count() or 1 if config.workers == "auto" else int(config.workers)
         packages = [str(Path(m.__file__).parent) for m in (lifeline, training) if m.__file__]
         try:
             if address is None:
-                ray.init(num_cpus=count, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+                ray.init(
+                    num_cpus=count,
+                    num_gpus=gpus,
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                )
             else:
                 # Nodes need the same versions of everything else; this project's own code travels along.
                 ray.init(address=address, log_to_driver=False, runtime_env={"py_modules": packages})

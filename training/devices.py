@@ -1,0 +1,55 @@
+"""Which devices learn, and which are left to the workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from lifeline.errors import RunError
+from training.config import Config
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The devices of a run.
+
+    Attributes:
+        learners: those that learn together. The first is the driver's own, on which it also evaluates when there are no
+            workers.
+        worker_gpus: GPUs of this machine, from the first one up, that are the workers' alone; None = all there are,
+            shared with the learner.
+    """
+
+    learners: tuple[torch.device, ...]
+    worker_gpus: int | None = None
+
+
+def count_gpus() -> int:
+    """CUDA devices of this machine that torch can use."""
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def place(config: Config, gpus: int) -> Placement:
+    """Choose the devices of a run.
+
+    Args:
+        config: of the run.
+        gpus: of this machine.
+
+    Raises:
+        RunError: the config asks for devices that are not there.
+    """
+    asked = config.learner_devices
+    if config.device == "cpu" or (config.device == "auto" and not gpus):
+        return Placement((torch.device("cpu"),) * (1 if asked == "auto" else asked))
+    if not gpus:
+        raise RunError("device: cuda is asked for, but torch finds no CUDA device here")
+    beside = config.workers != 0 and config.worker_gpus > 0
+    usual = 1 if beside else min(gpus, config.learner.batch_size)
+    wanted = usual if asked == "auto" else asked
+    if wanted > gpus:
+        raise RunError(f"learner_devices: {wanted} are asked for, but torch finds {gpus} CUDA devices here")
+    # The last ones: Ray, told of fewer GPUs than there are, gives out the first.
+    learners = tuple(torch.device("cuda", index) for index in range(gpus - wanted, gpus))
+    return Placement(learners, gpus - wanted if beside and wanted < gpus else None)
