@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -24,6 +26,18 @@ app = typer.Typer(
 
 BaseOption = Annotated[int, typer.Option(help="Cells a side of the board, 3 to 12.")]
 OpeningOption = Annotated[str, typer.Option(help="strong_pie, weak_pie or komi_pie.")]
+
+# The same where it must be known whether they have been given: records say themselves what was played.
+GivenBase = Annotated[int | None, typer.Option(help="Cells a side of the board, 3 to 12; 3 if not given.")]
+GivenOpening = Annotated[str | None, typer.Option(help="strong_pie, weak_pie or komi_pie; strong_pie if not given.")]
+GivenKomi = Annotated[int | None, typer.Option(help="Points of komi at the start, 0 to 99; komi_pie only.")]
+GivenAdjacent = Annotated[
+    str | None, typer.Option(help="allowed (if not given) or forbidden; weak_pie and komi_pie only.")
+]
+MovesOption = Annotated[
+    str | None, typer.Option(help='The position after these moves, such as "c4,e2 swap d4,b3"; "" is the start.')
+]
+PositionOption = Annotated[str | None, typer.Option(help='A position text, such as "3/4/5/4/3 b 0 0 - 0".')]
 
 
 @app.command()
@@ -65,6 +79,165 @@ def play(
     rules = Rules(base, opening)
     player = make_player(str(model) if model else opponent, rules, simulations)
     play_in_terminal(rules, player, seat, np.random.default_rng(seed), input, typer.echo, ascii_)
+
+
+@app.command()
+def show(
+    base: GivenBase = None,
+    opening: GivenOpening = None,
+    komi: GivenKomi = None,
+    adjacent_setup: GivenAdjacent = None,
+    moves: MovesOption = None,
+    position: PositionOption = None,
+    record: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A position of a file of game records; - is the input.")
+    ] = None,
+    game: Annotated[int | None, typer.Option(min=1, help="Which game of the record, from 1; 1 if not given.")] = None,
+    turn: Annotated[
+        int | None, typer.Option(min=0, help="After so many turns of the game, and the swap after them; else its end.")
+    ] = None,
+    svg: Annotated[str | None, typer.Option(metavar="FILE", help="Draw into this SVG file; - is the output.")] = None,
+    labels: Annotated[bool, typer.Option("--labels", help="With --svg: write its label in each cell.")] = False,
+    legal: Annotated[bool, typer.Option("--legal", help="With --svg: mark where a stone may be placed.")] = False,
+    heat: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --svg: colour cells by the numbers from 0 to 1 of a JSON file, an object by label, "
+            "or a list of one for each cell, rows from the top.",
+        ),
+    ] = None,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print position, legal moves, groups, regions and result as JSON.")
+    ] = False,
+    ascii_: Annotated[bool, typer.Option("--ascii", help="Draw stones as X and O.")] = False,
+) -> None:
+    """Show a position: as text, as an SVG picture, or as data.
+
+    It is given by exactly one of --moves, --position and --record.
+    """
+    from lifeline.files import write_atomic
+    from lifeline.render import board_text
+    from lifeline.show import coloured, describe, of_moves, of_position, of_record, read_heat
+    from lifeline.svg import board_svg
+
+    _exactly_one(moves=moves, position=position, record=record)
+    if record is not None and _given(base, opening, komi, adjacent_setup):
+        raise typer.BadParameter("records say themselves what was played: no --base and so on with --record")
+    if record is None and (game, turn) != (None, None):
+        raise typer.BadParameter("--game and --turn go with --record")
+    if svg is None and (labels or legal or heat is not None):
+        raise typer.BadParameter("--labels, --legal and --heat go with --svg")
+    if svg is not None and ascii_:
+        raise typer.BadParameter("--ascii is of the drawing as text: not with --svg")
+    if json_ and (svg == "-" or ascii_):
+        raise typer.BadParameter(f"--json prints data: not with {'--ascii' if ascii_ else '--svg -'}")
+    if record is not None:
+        shown = of_record(sys.stdin.buffer if record == "-" else record, game or 1, turn)
+    else:
+        rules = _rules(base, opening, komi, adjacent_setup)
+        shown = of_moves(moves, rules) if moves is not None else of_position(Position.parse(position or "", rules))
+    if svg is not None:
+        values = None if heat is None else read_heat(heat, shown.position.rules.board)
+        picture = board_svg(shown.position, last=shown.last, labels=labels, heat=values, legal=legal)
+        if svg == "-":
+            typer.echo(picture, nl=False)
+        else:
+            try:
+                write_atomic(Path(svg), picture.encode())
+            except OSError as error:
+                raise LifelineError(f"{svg}: cannot be written: {error.strerror or error}") from None
+    if json_:
+        typer.echo(json.dumps(describe(shown)))
+    elif svg is None:
+        drawn = board_text(shown.position, ascii=ascii_, last=shown.last[-1] if shown.last else None)
+        typer.echo(coloured(drawn) if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else drawn)
+        if shown.winner is not None and not shown.position.is_over:
+            typer.echo(f"the record: seat {shown.winner} has won, {shown.reason}")
+    elif svg != "-":
+        typer.echo(svg)
+
+
+@app.command()
+def solve(
+    base: GivenBase = None,
+    opening: GivenOpening = None,
+    komi: GivenKomi = None,
+    adjacent_setup: GivenAdjacent = None,
+    moves: MovesOption = None,
+    position: PositionOption = None,
+    openings: Annotated[
+        bool, typer.Option("--openings", help="Solve all first turns of Black, without swap, and count who wins.")
+    ] = False,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Stop after searching so many positions.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.01, help="Stop after so many seconds.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Find the exact value of a position and its winning moves. Ctrl-C ends it with what is known by then.
+
+    The position is given by exactly one of --moves and --position, or it is each after a first turn: --openings.
+    """
+    from lifeline import kernels
+    from lifeline.answers import (
+        first_turns_data,
+        first_turns_text,
+        progress_line,
+        solution_data,
+        solution_text,
+        stop_on_ctrl_c,
+    )
+    from lifeline.show import of_moves
+    from lifeline.solver import FirstTurns, Solver
+
+    _exactly_one(moves=moves, position=position, openings=openings or None)
+    rules = _rules(base, opening, komi, adjacent_setup)
+    start = of_moves(moves or "", rules).position if position is None else Position.parse(position, rules)
+    solver, total = Solver(rules, table_bits=22), kernels.perft(start, 1) if openings else 0
+    told, live = 0.0, sys.stderr.isatty()
+    solver.value(kernels.encode_position(start), max_nodes=1)  # kernels are loaded or compiled before the clock runs
+
+    def progress(found: FirstTurns) -> None:
+        nonlocal told
+        if found.seconds - told >= (0.1 if live else 5):
+            told, line = found.seconds, progress_line(total, found)
+            typer.echo(f"\r{line}\x1b[K" if live else line, nl=not live, err=True)
+
+    with stop_on_ctrl_c() as stop:
+        if live:
+            typer.echo("solving; Ctrl-C ends it with what is known by then", err=True)
+        if openings:
+            result = solver.solve_first_turns(nodes, seconds, stop.is_set, progress)
+            data, text = first_turns_data(rules, total, result), first_turns_text(rules, total, result)
+        else:
+            solution = solver.solve(start, nodes, seconds, stop.is_set)
+            data, text = solution_data(start, solution), solution_text(start, solution)
+    if live and told:
+        typer.echo("\r\x1b[K", nl=False, err=True)
+    typer.echo(json.dumps(data) if json_ else text)
+    if stop.is_set():
+        raise typer.Exit(130)
+
+
+def _rules(base: int | None, opening: str | None, komi: int | None, adjacent_setup: str | None) -> Rules:
+    """Rules of options of which any may be missing."""
+    return Rules(
+        3 if base is None else base,
+        "strong_pie" if opening is None else opening,
+        0 if komi is None else komi,
+        "allowed" if adjacent_setup is None else adjacent_setup,
+    )
+
+
+def _given(*options: object) -> bool:
+    return any(option is not None for option in options)
+
+
+def _exactly_one(**options: object) -> None:
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if len(given) != 1:
+        *names, last = [f"--{name}" for name in options]
+        told = " and ".join(given) if given else "none of them"
+        raise typer.BadParameter(f"give exactly one of {', '.join(names)} and {last}, not {told}")
 
 
 @app.command()
@@ -184,17 +357,12 @@ def records(
     from lifeline.records import survey
 
     if import_moves:
-        rules = Rules(
-            3 if base is None else base,
-            "strong_pie" if opening is None else opening,
-            0 if komi is None else komi,
-            "allowed" if adjacent_setup is None else adjacent_setup,
-        )
+        rules = _rules(base, opening, komi, adjacent_setup)
         for name in files:
             with _input(name) as file:
                 typer.echo(format_record(record_of(file, rules, name)))
         return
-    if (base, opening, komi, adjacent_setup) != (None, None, None, None):
+    if _given(base, opening, komi, adjacent_setup):
         raise typer.BadParameter("records say themselves what was played: --base and so on go with --import-moves")
     damaged = 0
     for name in files:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -79,6 +79,26 @@ class Solution:
         return None if self.undecided else self.known_winning
 
 
+@dataclass(frozen=True)
+class FirstTurns:
+    """What the solver found about the first turns of Black.
+
+    Attributes:
+        winners: by move text the colour that wins, 'b' or 'w', None where a limit came first. Turns that a stop came
+            before are missing.
+        nodes: positions searched.
+        seconds: time taken.
+    """
+
+    winners: Mapping[str, str | None]
+    nodes: int
+    seconds: float
+
+    def count(self, winner: str | None) -> int:
+        """How many turns of those looked at are won by a colour, or undecided."""
+        return sum(found == winner for found in self.winners.values())
+
+
 @lru_cache(maxsize=16)
 def _byte_maps(rules: Rules) -> UInt64Array:
     """uint64 [12, 8 W, 256, W]: where each symmetry takes the cells of each byte of a bitboard."""
@@ -113,6 +133,7 @@ class Solver:
         most = rules.num_actions
         self._children = np.zeros((self._depths, most, kernels.state_size(self._words)), np.uint64)
         self._order = np.zeros((self._depths, most), np.int64)
+        self._cells = np.zeros((self._depths, self._words), np.uint64)
         self._work = np.zeros(kernels.work_size(self._words), np.uint64)
         self._key = np.zeros((2, 2 * self._words + 1), np.uint64)
 
@@ -160,6 +181,7 @@ class Solver:
                 0,
                 self._children,
                 self._order,
+                self._cells,
                 counter,
                 self._table,
                 self._values,
@@ -194,7 +216,7 @@ class Solver:
         winning, undecided = [], []
         for action in position.legal_actions():
             found = UNKNOWN
-            if not limits.stopped:  # beyond other limits, what is in the table already costs next to nothing
+            if not limits.stopped():  # beyond other limits, what is in the table already costs next to nothing
                 after = position.play(action)
                 found = self._value(kernels.encode_position(after), limits)
                 if after.to_play != position.to_play:
@@ -205,6 +227,31 @@ class Solver:
                 winning.append(action)
         value = WIN if winning else UNKNOWN if undecided else LOSS
         return Solution(value or None, tuple(winning), tuple(undecided), limits.nodes, limits.seconds())
+
+    def solve_first_turns(
+        self,
+        max_nodes: int | None = None,
+        max_seconds: float | None = None,
+        stop: Stop | None = None,
+        progress: Callable[[FirstTurns], None] | None = None,
+    ) -> FirstTurns:
+        """Who wins after each first turn of Black, where White may not swap.
+
+        Args:
+            max_nodes, max_seconds, stop: limits of the whole, as in `solve`.
+            progress: called after each turn with what is known by then.
+        """
+        limits, winners = _Limits(max_nodes, max_seconds, stop), dict[str, str | None]()
+        result = FirstTurns(winners, 0, 0.0)
+        for text, position in first_turns(self.rules):
+            if limits.stopped():
+                break
+            found = self._value(kernels.encode_position(position), limits)
+            winners[text] = {WIN: "w", LOSS: "b", UNKNOWN: None}[found]
+            result = FirstTurns(winners, limits.nodes, limits.seconds())
+            if progress is not None:
+                progress(result)
+        return result
 
 
 def first_turns(rules: Rules) -> Iterator[tuple[str, Position]]:
@@ -229,7 +276,7 @@ class _Limits:
     def __init__(self, max_nodes: int | None, max_seconds: float | None, stop: Stop | None) -> None:
         self.max_nodes, self.max_seconds, self.stop = max_nodes, max_seconds, stop
         self.nodes = 0
-        self.stopped = False
+        self._stopped = False
         self._began = time.perf_counter()
 
     def nodes_left(self, most: int = _ALL_NODES) -> int:
@@ -244,9 +291,13 @@ class _Limits:
 
     def exhausted(self) -> bool:
         """Whether a limit has been reached."""
-        self.stopped = self.stopped or (self.stop is not None and self.stop())
         out_of_nodes = self.max_nodes is not None and self.nodes >= self.max_nodes
-        return self.stopped or out_of_nodes or (self.max_seconds is not None and self.seconds() >= self.max_seconds)
+        return self.stopped() or out_of_nodes or (self.max_seconds is not None and self.seconds() >= self.max_seconds)
+
+    def stopped(self) -> bool:
+        """Whether someone has asked to stop; once said, it stands."""
+        self._stopped = self._stopped or (self.stop is not None and self.stop())
+        return self._stopped
 
 
 @kernel
@@ -324,7 +375,19 @@ def keep(key, value, table, values):
 
 
 @kernel
-def search(state, depth, children, order, counter, table, values, maps, key, t, spec):
+def sort(numbers, count):
+    """Sort the first `count` of some numbers in place, by insertion: there are few, and nothing is allocated."""
+    for k in range(1, count):
+        number = numbers[k]
+        at = k
+        while at > 0 and numbers[at - 1] > number:
+            numbers[at] = numbers[at - 1]
+            at -= 1
+        numbers[at] = number
+
+
+@kernel
+def search(state, depth, children, order, open_cells, counter, table, values, maps, key, t, spec):
     """Value of a state for its player: WIN, LOSS, or UNKNOWN when counter[0] nodes reached counter[1]."""
     num_words = len(spec.words)
     over = 4 * num_words
@@ -342,7 +405,9 @@ def search(state, depth, children, order, counter, table, values, maps, key, t, 
     others = slot(OTHERS, spec)
     load(t, state)
     legal_cells(t, others, spec)
-    cells = t[others : others + num_words].copy()
+    cells = open_cells[depth]
+    for i in range(num_words):
+        cells[i] = t[others + i]
     count = 0
     value = -1
     extra = 0
@@ -390,12 +455,11 @@ def search(state, depth, children, order, counter, table, values, maps, key, t, 
             order[depth, count] = (enemy - own) * 1024 + count
             count += 1
     if value != 1:
-        picked = order[depth, :count]
-        picked.sort()
+        sort(order[depth], count)
         for k in range(count):
-            child = children[depth, picked[k] & 1023]
+            child = children[depth, order[depth, k] & 1023]
             same = seat_of(child[over]) == seat
-            found = search(child, depth + 1, children, order, counter, table, values, maps, key, t, spec)
+            found = search(child, depth + 1, children, order, open_cells, counter, table, values, maps, key, t, spec)
             if not same:
                 found = -found
             if found == 1:
