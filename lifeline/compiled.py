@@ -90,19 +90,33 @@ def _prune(current: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
+# No reference counts: Numba would count one for each array at each call, which took half of the time of small boards.
+# Without them a kernel cannot allocate, and does not compile if it tries.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
+
 def kernel(function: F) -> F:
     """Compile a function over flat arrays: cached on disk, without the interpreter lock, without bounds checks.
 
-    Kernels validate nothing and never raise; the Python code around them does.
+    Kernels validate nothing, allocate nothing and never raise; the Python code around them does.
     """
+    return _compile(function, forceinline=False)
+
+
+def inlined_kernel(function: F) -> F:
+    """A kernel that is compiled anew into every kernel that calls it: for what a hot loop calls from one place."""
+    return _compile(function, forceinline=True)
+
+
+def _compile(function: F, forceinline: bool) -> F:
     folder = cache_folder()
     if folder is None:
-        return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+        return cast(F, numba.njit(forceinline=forceinline, **_OPTIONS)(function))
     # Numba reads the folder when a function is decorated. Set back at once: the caches of others stay where they are.
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:
-        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+        return cast(F, numba.njit(cache=True, forceinline=forceinline, **_OPTIONS)(function))
     finally:
         numba.config.CACHE_DIR = before
 

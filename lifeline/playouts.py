@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lifeline.compiled import kernel, lowest_bit
+from lifeline.compiled import inlined_kernel, kernel, lowest_bit
 from lifeline.kernels import (
     KOMI_MASK,
     KOMI_SHIFT,
@@ -30,8 +30,8 @@ from lifeline.kernels import (
     OVER_BIT,
     TURN_MASK,
     ZERO,
+    playout,
     random_action,
-    spec_of,
     step_state,
 )
 from lifeline.rules import Rules
@@ -63,6 +63,7 @@ NEIGHBOUR = 8  # the six places around, in cyclic order
 _RECORD = 16
 
 NOWHERE = 0xFFFF
+SEVERAL = 64  # in a verdict
 # Marks begin anew before they overflow.
 _MAX_MARK = 0xFFF0
 _OFF_BOARD = 0xFFF
@@ -75,8 +76,8 @@ class Field(NamedTuple):
         memory: uint16, see the module's text.
         blank: uint16, the same for an empty board.
         place: int64 [N], the place of each cell.
-        verdict: uint8 [4096], by (enemies << 6 | empty) of the ring around a new stone: bit 0, the empty neighbours
-            are several runs; bit 1, some run of enemies has no empty cell at either end.
+        verdict: uint8 [4096], by (enemies << 6 | empty) of the ring around a new stone: bits 0 to 5, the first of each
+            run of enemies that has no empty cell at either end; bit 6, the empty neighbours are several runs.
     """
 
     memory: npt.NDArray[np.uint16]
@@ -87,7 +88,7 @@ class Field(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _blank(rules: Rules) -> Field:
-    n, board, spec = rules.base, rules.board, spec_of(rules)
+    n, board = rules.base, rules.board
     width = 2 * n + 1
     place = np.array([PLACES + _RECORD * ((z + n) * width + (q + n)) for q, z in board.coords], np.int64)
     blank = np.zeros(PLACES + _RECORD * width * width, np.uint16)
@@ -98,9 +99,25 @@ def _blank(rules: Rules) -> Field:
         blank[at + INDEX : at + INDEX + 2] = NOWHERE
         for k, step in enumerate((1, width, width - 1, -1, -width, 1 - width)):
             blank[at + NEIGHBOUR + k] = at + _RECORD * step
-    code = np.arange(4096)
-    verdict = (spec.arcs[code & 63] > 1) + 2 * spec.unflanked
-    return Field(blank.copy(), blank, place, verdict.astype(np.uint8))
+    return Field(blank.copy(), blank, place, _verdicts())
+
+
+def _verdicts() -> npt.NDArray[np.uint8]:
+    """The table `Field.verdict`."""
+    out = np.zeros(4096, np.uint8)
+    for enemies in range(64):
+        for empty in range(64):
+            code = 0
+            for k in range(6):
+                end = k
+                while enemies >> end % 6 & 1 and end < k + 6:
+                    end += 1
+                starts = enemies >> k & 1 and (not enemies >> (k - 1) % 6 & 1 or (enemies == 63 and k == 0))
+                if starts and not (empty >> (k - 1) % 6 & 1 or empty >> end % 6 & 1):
+                    code |= 1 << k
+            runs = 1 if empty == 63 else sum(empty >> k & 1 and not empty >> (k - 1) % 6 & 1 for k in range(6))
+            out[enemies << 6 | empty] = code | (SEVERAL if runs > 1 else 0)
+    return out
 
 
 def new_field(rules: Rules) -> Field:
@@ -114,7 +131,8 @@ def load_field(field, t, spec):
     """Take over the stones of a state in kernels.py's layout, past its opening."""
     num_words = len(spec.words)
     f = field.memory
-    f[:] = field.blank
+    for i in range(len(f)):
+        f[i] = field.blank[i]
     for cell in range(spec.num_cells):
         at = field.place[cell]
         word = spec.cell_bit[cell] >> 6
@@ -149,7 +167,7 @@ def drop_choice(f, at, colour):
         f[at + INDEX + colour] = NOWHERE
 
 
-@kernel
+@inlined_kernel
 def put_stone(f, at, colour):
     """Set a stone down and join it to its neighbours' groups; returns how many there were."""
     code = np.int64(f[at + RING])
@@ -230,7 +248,7 @@ def new_marks(f, count):
     return first
 
 
-@kernel
+@inlined_kernel
 def settle(f, group, mark):
     """Set right who may choose the places of the regions in which a group stood that has been taken off."""
     stone = np.int64(group)
@@ -327,7 +345,7 @@ def condemn(f, stone, colour):
         f[NUM_DEAD] = count + 1
 
 
-@kernel
+@inlined_kernel
 def judge_enemies(f, at, verdict, enemy):
     """Collect the enemy groups that die by a stone just placed, in DEAD.
 
@@ -394,9 +412,10 @@ def judge_enemies(f, at, verdict, enemy):
         unfinished = np.int64(left0) + np.int64(left1) + np.int64(left2)
         turn = turn + 1 if turn + 1 < arcs else 0
     pieces = np.int64(arcs > 0) + np.int64(arcs > 1 and name1 == 1) + np.int64(arcs > 2 and name2 == 2)
-    if pieces < 2 and verdict & 2 == 0:
+    if pieces < 2 and verdict & 63 == 0:
         return
     lonely = 0
+    living, also_living = 0, 0  # groups met in a piece with several
     for name in range(arcs):
         if (name == 1 and name1 != 1) or (name == 2 and name2 != 2):
             continue
@@ -413,8 +432,10 @@ def judge_enemies(f, at, verdict, enemy):
                 here = np.int64(f[queue + head])
                 found = other_group(f, here, enemy, first)
                 if found != 0:
-                    if first != 0 or other_group(f, here, enemy, found) != 0:
+                    also = first if first != 0 else other_group(f, here, enemy, found)
+                    if also != 0:
                         several = True
+                        living, also_living = found, also
                         break
                     first = found
                 if head >= expanded:
@@ -446,16 +467,17 @@ def judge_enemies(f, at, verdict, enemy):
             lonely += 1
     # Only now: the search for life leaves marks of its own.
     for i in range(lonely):
-        condemn(f, np.int64(f[LONELY + i]), enemy)
-    if verdict & 2 != 0:
-        beside = first_of_runs(stones_in(code, enemy))
-        while beside != 0:
-            k = np.int64(lowest_bit(np.uint64(beside)))
-            beside &= beside - 1
-            condemn(f, np.int64(f[at + NEIGHBOUR + k]), enemy)
+        group = np.int64(f[LONELY + i])
+        if group != living and group != also_living:
+            condemn(f, group, enemy)
+    cut_off = verdict & 63
+    while cut_off != 0:
+        k = np.int64(lowest_bit(np.uint64(cut_off)))
+        cut_off &= cut_off - 1
+        condemn(f, np.int64(f[at + NEIGHBOUR + k]), enemy)
 
 
-@kernel
+@inlined_kernel
 def place_on_field(f, at, colour, verdicts):
     """Place a stone and remove the dead. The place must be legal."""
     code = np.int64(f[at + RING])
@@ -486,6 +508,8 @@ def play_out(t, rng, field, spec):
     Of the state at the front of the work buffer only the counters are those of the end; the stones are not.
     """
     over = 4 * len(spec.words)
+    if len(spec.words) == 1:  # small boards are faster as bits
+        return playout(t, rng, spec)
     plies = 0
     while t[over] & OVER_BIT == ZERO and np.int64(t[over] & TURN_MASK) < spec.opening_turns:
         step_state(t, random_action(t, rng, spec), spec)

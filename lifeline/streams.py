@@ -36,8 +36,7 @@ def random_unit(stream):
 
 
 @kernel
-def _derive(keys, counters, out):
-    stream = np.empty(1, np.uint64)
+def _derive(keys, counters, stream, out):
     for b in range(len(keys)):
         stream[0] = keys[b]
         stream[0] = next_random(stream) + np.uint64(counters[b])
@@ -47,7 +46,7 @@ def _derive(keys, counters, out):
 def derive(keys: UInt64Array, counters: npt.NDArray[np.int64]) -> UInt64Array:
     """A key for each pair of key and counter: uint64 [B] from uint64 [B] and non-negative int64 [B]."""
     out = np.empty(len(keys), np.uint64)
-    _derive(keys, counters, out)
+    _derive(keys, counters, np.empty(1, np.uint64), out)
     return out
 
 

@@ -79,7 +79,7 @@ class GumbelPolicy:
         self._schedule = visit_schedule(c.max_considered, num_simulations)
         self._noise = np.zeros(tree.root_logits.shape, np.float32)
         if c.noise > 0:
-            gumbel_noise(keys, np.float32(c.noise), self._noise)
+            gumbel_noise(keys, np.float32(c.noise), np.empty(1, np.uint64), self._noise)
         self._considered = np.minimum((tree.root_logits > MINUS_INFINITY).sum(axis=1), c.max_considered).astype(
             np.int32
         )
@@ -121,6 +121,7 @@ class GumbelPolicy:
             self._noise,
             c.c_visit,
             c.c_scale,
+            self._scratch[0],
             result.actions,
             result.policy_target,
             result.root_value,
@@ -139,9 +140,8 @@ class GumbelPolicy:
 
 
 @kernel
-def gumbel_noise(keys, scale, noise):
-    """Fill noise, float32 [B, A], with Gumbel(0, 1) draws times `scale`, each row from its own stream."""
-    stream = np.empty(1, np.uint64)
+def gumbel_noise(keys, scale, stream, noise):
+    """Fill noise, float32 [B, A], with Gumbel(0, 1) draws times `scale`, each row from its own key; uses up stream."""
     for b in range(len(keys)):
         stream[0] = keys[b]
         for a in range(noise.shape[1]):
@@ -267,6 +267,7 @@ def finish_gumbel(
     noise,
     c_visit,
     c_scale,
+    completed,
     chosen,
     policy_target,
     root_value,
@@ -283,7 +284,6 @@ def finish_gumbel(
 ):
     """The work of `GumbelPolicy.finish`."""
     num_actions = root_logits.shape[1]
-    completed = np.empty(num_actions, np.float64)
     for b in range(len(chosen)):
         if terminal[b, 0]:
             root_value[b] = raw_value[b, 0] if seat[b, 0] == 0 else -raw_value[b, 0]

@@ -22,11 +22,11 @@ from lifeline.kernels import (
     may_spend_komi,
     may_swap,
     outcome_of,
-    playout,
     seat_of,
     slot,
     step_state,
 )
+from lifeline.playouts import new_field, play_out
 from lifeline.rules import Rules
 from lifeline.streams import random_below
 
@@ -61,6 +61,7 @@ class RolloutSearch:
         self._wins = np.zeros(most, np.float64)
         self._path = np.zeros(_MAX_PLIES, np.int32)
         self._work = np.zeros(kernels.work_size(len(self._spec.words)), np.uint64)
+        self._field = new_field(rules)
 
     def choose(self, state: npt.NDArray[np.uint64], key: np.uint64) -> int:
         """The most visited action at a running state; ties go to the one listed first."""
@@ -77,6 +78,7 @@ class RolloutSearch:
                 self._wins,
                 self._path,
                 self._work,
+                self._field,
                 self._spec,
             )
         )
@@ -127,7 +129,9 @@ def best_child(node, seat, exploration, first_child, num_children, visits, wins)
 
 
 @kernel
-def uct(state, num_rollouts, exploration, stream, first_child, num_children, action, visits, wins, path, t, spec):
+def uct(
+    state, num_rollouts, exploration, stream, first_child, num_children, action, visits, wins, path, t, field, spec
+):
     """The work of `RolloutSearch.choose`. `wins` counts the wins of seat 0 through a node."""
     over = 4 * len(spec.words)
     num_children[0] = 0
@@ -151,7 +155,7 @@ def uct(state, num_rollouts, exploration, stream, first_child, num_children, act
             step_state(t, action[node], spec)
             depth += 1
             path[depth] = node
-        playout(t, stream, spec)
+        play_out(t, stream, field, spec)
         won = 1.0 if outcome_of(t[over]) > 0 else 0.0
         for i in range(depth + 1):
             visits[path[i]] += 1

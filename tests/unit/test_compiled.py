@@ -113,3 +113,13 @@ def test_bit_instructions_at_the_ends_of_a_word(word, count, lowest):
 @numba.njit
 def bits(word):
     return popcount(word), lowest_bit(word)
+
+
+def test_a_kernel_that_allocates_does_not_compile():
+    """Kernels are compiled without reference counts, which must not quietly come back: they halve the engine's speed."""
+
+    def allocate(n):
+        return np.zeros(n).sum()
+
+    with pytest.raises(numba.core.errors.NumbaError, match="NRT required but not enabled"):
+        numba.njit(**lifeline.compiled._OPTIONS)(allocate)(3)
