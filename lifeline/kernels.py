@@ -188,47 +188,78 @@ def dilate(t, source, target, spec):
 
 
 @kernel
-def flood(t, target, mask, spec):
-    """Grow t[target], a subset of t[mask], to all cells of t[mask] connected to it; in place."""
+def grow_word(t, target, mask, i, grown_before, spec):
+    """Grow word i of t[target] within t[mask] from its neighbouring words and itself, as far as it goes; in place.
+
+    Returns whether it has changed. `grown_before` says that it has been grown from itself already.
+    """
     num_words = len(spec.words)
     s = spec.stride
     r = s - ONE
+    m = t[mask + i]
+    v = t[target + i]
+    grown = v
+    if i > 0:
+        low = t[target + i - 1]
+        grown |= low >> LAST_BIT | low >> (WORD - s) | low >> (WORD - r)
+    if i + 1 < num_words:
+        high = t[target + i + 1]
+        grown |= high << LAST_BIT | high << (WORD - s) | high << (WORD - r)
+    grown &= m
+    if grown_before and grown == v:
+        return False
+    while True:
+        n = (grown | grown << ONE | grown >> ONE) & m
+        n = (n | n << s | n >> s | n << r | n >> r) & m
+        if n == grown:
+            break
+        grown = n
+    t[target + i] = grown
+    return grown != v
+
+
+@kernel
+def flood(t, target, mask, spec):
+    """Grow t[target], a subset of t[mask], to all cells of t[mask] connected to it; in place."""
+    num_words = len(spec.words)
     if num_words == 1:
-        m = t[mask]
-        v = t[target]
-        while True:
-            n = (v | v << ONE | v >> ONE) & m
-            n = (n | n << s | n >> s | n << r | n >> r) & m
-            if n == v:
-                break
-            v = n
-        t[target] = v
+        grow_word(t, target, mask, 0, False, spec)
         return
+    grown_before = False
     changed = True
     while changed:
         changed = False
         # Alternate passes up and down the board: each carries growth through all words in its direction.
-        for step in range(2 * num_words):
-            i = step if step < num_words else 2 * num_words - 1 - step
-            m = t[mask + i]
-            v = t[target + i]
-            grown = v
-            if i > 0:
-                low = t[target + i - 1]
-                grown |= low >> LAST_BIT | low >> (WORD - s) | low >> (WORD - r)
-            if i + 1 < num_words:
-                high = t[target + i + 1]
-                grown |= high << LAST_BIT | high << (WORD - s) | high << (WORD - r)
-            grown &= m
-            while True:
-                n = (grown | grown << ONE | grown >> ONE) & m
-                n = (n | n << s | n >> s | n << r | n >> r) & m
-                if n == grown:
-                    break
-                grown = n
-            if grown != v:
-                t[target + i] = grown
+        for i in range(num_words):
+            changed |= grow_word(t, target, mask, i, grown_before, spec)
+        grown_before = True
+        for i in range(num_words - 2, -1, -1):
+            changed |= grow_word(t, target, mask, i, True, spec)
+
+
+@kernel
+def flood_until(t, target, mask, wanted, spec):
+    """The same, but ends, with true, as soon as all of t[wanted], a subset of t[mask], is reached."""
+    num_words = len(spec.words)
+    grown_before = False
+    changed = True
+    while changed:
+        changed = False
+        for step in range(2 * num_words - 1):
+            i = step if step < num_words else 2 * num_words - 2 - step
+            if grow_word(t, target, mask, i, grown_before and num_words > 1, spec):
                 changed = True
+                left = ZERO
+                for j in range(num_words):
+                    left |= t[wanted + j] & ~t[target + j]
+                if left == ZERO:
+                    return True
+            if step == num_words - 1:
+                grown_before = True
+    left = ZERO
+    for j in range(num_words):
+        left |= t[wanted + j] & ~t[target + j]
+    return left == ZERO
 
 
 @kernel
@@ -354,21 +385,18 @@ def place_in_play(t, cell, colour, spec):
             t[region + i] = ZERO
         t[group + word] = stone
         dilate(t, group, reach, spec)
-        left = ZERO
+        for i in range(num_words):
+            t[others + i] = t[reach + i] & t[empty + i]
         for k in range(6):
             if empty_ring >> k & 1:
                 first = spec.ring_bit[cell, k]
                 t[region + (first >> 6)] = ONE << np.uint64(first & 63)
                 break
-        flood(t, region, empty, spec)
-        for i in range(num_words):
-            t[others + i] = t[reach + i] & t[empty + i]
-            left |= t[others + i] & ~t[region + i]
-        if unflanked or left != ZERO:
-            if left != ZERO:
-                for i in range(num_words):
-                    t[region + i] |= t[others + i]
-                flood(t, region, empty, spec)
+        whole = flood_until(t, region, empty, others, spec)
+        if unflanked or not whole:
+            for i in range(num_words):
+                t[region + i] |= t[others + i]
+            flood(t, region, empty, spec)
             # The enemy groups that touched the region before the stone came.
             dilate(t, region, candidates, spec)
             for i in range(num_words):
