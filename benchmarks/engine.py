@@ -1,31 +1,49 @@
-"""Steps a second of the rules' kernels on one core: uniformly random legal games, and stored states stepped at random.
+"""Steps a second of the engine on one core, beside plain labelling and the reference in plain Python, in the same run.
 
-    python benchmarks/engine.py [--bases 3 5 7] [--seconds 2]
+    python benchmarks/engine.py [--bases 3 5 7 9 12] [--seconds 2] [--compile]
 
-Prints the median of five rounds and their spread, and beside each the reference in plain Python, in the same run.
+Prints the medians of rounds in which engine and plain labelling take turns, and the ratio of the two: it holds on any
+machine, so a slow-down shows as a smaller ratio. `--compile` measures instead how long all kernels take to compile, and
+to load from the cache.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import subprocess
+import sys
+import tempfile
 import time
 
 import numpy as np
+from labelling import plain_board, play_plain_games
 from machine import headline
 
-from lifeline import Position, Rules, kernels
-from lifeline.compiled import kernel
+from lifeline import Position, Rules
+from lifeline.bench import engine_rates, rate
 
-
-@kernel
-def play_games(start, games, stream, work, spec):
-    """Play random games from a state; returns the plies played in all."""
-    plies = 0
-    for _ in range(games):
-        kernels.load(work, start)
-        plies += kernels.playout(work, stream, spec)
-    return plies
+# Plays, solves, searches and evaluates on one board, so that every kernel is compiled; prints the seconds it took.
+_USE_ALL = """
+import time
+began = time.perf_counter()
+import numpy as np
+from lifeline import BatchEnv, Position, Rules
+from lifeline.play.players import NetworkPlayer, RolloutPlayer
+from lifeline.search.evaluator import UniformEvaluator
+from lifeline.solver import Solver
+rules = Rules({base})
+env = BatchEnv(rules, 2)
+env.observation, env.legal_action_mask
+env.step_random(np.array([40, 40]), np.array([1], np.uint64))
+env.reset()
+rows, keys = np.arange(2), np.arange(2).astype(np.uint64)
+RolloutPlayer(rules, 10).choose(env, rows, keys)
+NetworkPlayer(rules, UniformEvaluator(), 4, "uniform").choose(env, rows, keys)
+Solver(rules).value(env.gather(np.array([0]))[0], 100)
+print(time.perf_counter() - began)
+"""
 
 
 def reference_rate(rules: Rules, seconds: float) -> float:
@@ -38,44 +56,34 @@ def reference_rate(rules: Rules, seconds: float) -> float:
     return plies / (time.perf_counter() - began)
 
 
-def rounds(measure, seconds: float) -> tuple[float, float, float]:
-    """Least, median and greatest rate of five rounds."""
-    rates = []
-    for _ in range(5):
-        done, began = 0, time.perf_counter()
-        while time.perf_counter() - began < seconds / 5:
-            done += measure()
-        rates.append(done / (time.perf_counter() - began))
-    return min(rates), float(np.median(rates)), max(rates)
-
-
 def measure(base: int, seconds: float) -> str:
     """One line of the table."""
     rules = Rules(base)
-    spec = kernels.spec_of(rules)
-    work = np.zeros(kernels.work_size(len(spec.words)), np.uint64)
-    start, stream = kernels.encode_position(Position.start(rules)), np.zeros(1, np.uint64)
-    play_games(start, 1, stream, work, spec)
-    playouts = rounds(lambda: play_games(start, 200 if base < 8 else 20, stream, work, spec), seconds)
+    plain, stream = plain_board(rules), np.zeros(1, np.uint64)
+    play_plain_games(plain, 1, stream)
+    engine_rates(rules, 0.01)
+    playouts, steps, peers = [], [], []
+    for _ in range(5):
+        rates = engine_rates(rules, seconds / 5)
+        playouts.append(rates.playout_steps_per_second)
+        steps.append(rates.state_steps_per_second)
+        peers.append(float(np.median(rate(lambda: float(play_plain_games(plain, 5, stream)), seconds / 5))))
+    ratio = float(np.median(np.divide(playouts, peers)))
+    cells = [f"{np.median(r):,.0f} ({min(r):,.0f}-{max(r):,.0f})" for r in (playouts, steps)]
+    others = f"{np.median(peers):>11,.0f} {ratio:>6.0f} {reference_rate(rules, 1):>9,.0f}"
+    return f"{base:>4} {cells[0]:>34} {cells[1]:>34} {others}"
 
-    count, rng = 4096, np.random.default_rng(0)
-    states = np.tile(start, (count, 1))
-    kernels.random_plies(states, rng.integers(0, rules.num_cells, count), stream, work, spec)
-    mask = np.zeros((count, rules.num_actions), np.bool_)
-    kernels.legal_batch(states, mask, work, spec)
-    running = int(mask.any(axis=1).sum())
-    actions = np.array([rng.choice(np.flatnonzero(m)) if m.any() else 0 for m in mask])
 
-    def step_all() -> int:
-        after = states.copy()
-        kernels.step_batch(after, actions, work, spec)
-        kernels.legal_batch(after, mask, work, spec)
-        return running
-
-    step_all()
-    stored = rounds(step_all, seconds)
-    cells = [f"{middle:,.0f} ({low:,.0f}-{high:,.0f})" for low, middle, high in (playouts, stored)]
-    return f"{base:>4} {cells[0]:>36} {cells[1]:>36} {reference_rate(rules, 1.0):>12,.0f}"
+def compile_seconds(base: int) -> tuple[float, float]:
+    """Seconds to compile all kernels of playing in a fresh process with an empty cache, and to use the filled one."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"LIFELINE_CACHE_DIR": folder}
+        command = [sys.executable, "-c", _USE_ALL.format(base=base)]
+        first, second = (
+            float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+            for _ in range(2)
+        )
+    return first, second
 
 
 def main() -> None:
@@ -83,9 +91,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bases", type=int, nargs="+", default=[3, 5, 7, 9, 12])
     parser.add_argument("--seconds", type=float, default=2.0, help="for each figure")
+    parser.add_argument("--compile", action="store_true", help="measure compilation instead")
     arguments = parser.parse_args()
     print(headline())
-    print(f"{'base':>4} {'playout steps/s (range)':>36} {'stored-state steps/s (range)':>36} {'reference/s':>12}")
+    if arguments.compile:
+        print(f"{'base':>4} {'all kernels compiled':>22} {'from the cache':>16}")
+        for base in arguments.bases:
+            first, second = compile_seconds(base)
+            print(f"{base:>4} {first:>20.1f} s {second:>14.1f} s")
+        return
+    print(
+        f"{'base':>4} {'playout steps/s (range)':>34} {'stored-state steps/s (range)':>34} {'plain':>11} {'ratio':>6} "
+        f"{'reference':>9}"
+    )
     for base in arguments.bases:
         print(measure(base, arguments.seconds))
 

@@ -24,6 +24,9 @@ app = typer.Typer(
     help="Lifeline: train bots by self-play, and play against them.",
 )
 
+bench = typer.Typer(no_args_is_help=True, help="Measure how fast this machine is at the game.")
+app.add_typer(bench, name="bench")
+
 BaseOption = Annotated[int, typer.Option(help="Cells a side of the board, 3 to 12.")]
 OpeningOption = Annotated[str, typer.Option(help="strong_pie, weak_pie or komi_pie.")]
 
@@ -371,6 +374,34 @@ def records(
         damaged += errors > 0
     if damaged:
         raise RecordError(f"damaged or unreadable files: {damaged} of {len(files)}")
+
+
+@bench.command()
+def engine(
+    base: BaseOption = 5,
+    opening: OpeningOption = "strong_pie",
+    seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="For each figure.")] = 5.0,
+    threads: Annotated[int, typer.Option(min=1, max=1024, help="Working at once; rates are those of all.")] = 1,
+    batch: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Step a BatchEnv of so many games, too.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Speed of the rules: random games, and stored positions stepped one by one."""
+    from dataclasses import asdict
+
+    from lifeline.bench import engine_rates
+
+    rates = engine_rates(Rules(base, opening), seconds, threads, batch)
+    if json_:
+        typer.echo(json.dumps(asdict(rates)))
+        return
+    typer.echo(f"base {base}, {opening}, {threads} thread{'s' if threads > 1 else ''}")
+    typer.echo(f"{rates.playout_steps_per_second:14,.0f} steps a second of random games")
+    typer.echo(f"{rates.games_per_second:14,.0f} random games a second")
+    typer.echo(f"{rates.state_steps_per_second:14,.0f} steps a second from stored positions, legal moves written")
+    if rates.batch_steps_per_second is not None:
+        typer.echo(f"{rates.batch_steps_per_second:14,.0f} steps a second of a BatchEnv of {batch} games")
 
 
 @contextmanager

@@ -41,7 +41,17 @@ def user_cache() -> Path:
 
 
 # What kernels never import, by the layers of the package: editing these compiles nothing anew.
-_ABOVE_KERNELS = ("play", "adapters", "cli.py", "render.py", "version.py")
+_ABOVE_KERNELS = (
+    "play",
+    "adapters",
+    "cli.py",
+    "render.py",
+    "svg.py",
+    "groups.py",
+    "show.py",
+    "answers.py",
+    "version.py",
+)
 
 
 def kernel_sources() -> list[Path]:

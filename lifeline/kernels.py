@@ -9,7 +9,8 @@ In ordinary play every group is alive before a placement, and that carries far (
   - if the empty neighbours of the new stone form one arc, its region stays connected;
   - an enemy group beside the new stone still touches the region if an empty cell flanks it there;
   - of the mover's groups only the one the new stone joins can die, and only if it joins two or more.
-The rest is found by flooding. Kernels work on a copy of the state in a work buffer of `work_size(W)` words.
+The rest is found by flooding, which stops as soon as it has seen enough. Kernels work on a copy of the state in a work
+buffer of `work_size(W)` words.
 """
 
 from __future__ import annotations
@@ -352,13 +353,76 @@ def ring_code(t, stones, cell, spec):
 
 
 @kernel
+def endangered(t, cell, enemy, enemy_reach, empty_ring, enemy_ring, unflanked, spec):
+    """Put in CANDIDATES a stone of each enemy group that may die by a stone just placed; true if there are any.
+
+    A piece of the region that several enemy groups touch keeps all of them alive; one alone in its piece may have lost
+    its last link, and so may one that the stone has cut off from the region. Pieces that no enemy touches leave the
+    enemy's reach. Overwrites REGION, GROUP, REACH, OTHERS.
+    """
+    num_words = len(spec.words)
+    empty, region, candidates = slot(EMPTY, spec), slot(REGION, spec), slot(CANDIDATES, spec)
+    group, touching, others = slot(GROUP, spec), slot(REACH, spec), slot(OTHERS, spec)
+    for i in range(num_words):
+        t[candidates + i] = ZERO
+        t[others + i] = ZERO
+    for k in range(6):
+        bit = spec.ring_bit[cell, k]
+        if empty_ring >> k & 1:
+            t[others + (bit >> 6)] |= ONE << np.uint64(bit & 63)
+    found = False
+    at = 0
+    while at < num_words:
+        if t[others + at] == ZERO:
+            at += 1
+            continue
+        for i in range(num_words):
+            t[region + i] = ZERO
+        t[region + at] = ONE << lowest_bit(t[others + at])
+        last = flood_until(t, region, empty, others, spec)
+        several = False
+        for attempt in range(2):
+            # Of the last piece as much is known as was needed to find that it is one: mostly enough.
+            dilate(t, region, touching, spec)
+            word = -1
+            for i in range(num_words):
+                t[touching + i] &= t[enemy + i]
+                t[group + i] = ZERO
+                if t[touching + i] != ZERO:
+                    word = i
+            if word >= 0:
+                t[group + word] = ONE << lowest_bit(t[touching + word])
+                flood(t, group, enemy, spec)
+                for i in range(num_words):
+                    several |= t[touching + i] & ~t[group + i] != ZERO
+            if several or not last or attempt == 1:
+                break
+            flood(t, region, empty, spec)
+        for i in range(num_words):
+            t[others + i] &= ~t[region + i]
+            if word < 0:
+                t[enemy_reach + i] &= ~t[region + i]
+        if word >= 0 and not several:
+            t[candidates + word] |= ONE << lowest_bit(t[touching + word])
+            found = True
+    if unflanked:
+        # Of each run that is cut off all stones, of others only such as no empty cell flanks: no matter.
+        beside = enemy_ring & ~(empty_ring << 1 | empty_ring >> 5 | empty_ring >> 1 | empty_ring << 5)
+        for k in range(6):
+            if beside >> k & 1:
+                bit = spec.ring_bit[cell, k]
+                t[candidates + (bit >> 6)] |= ONE << np.uint64(bit & 63)
+        found = True
+    return found
+
+
+@kernel
 def place_in_play(t, cell, colour, spec):
     """Place a stone after the opening, remove the dead, keep both reaches right. The cell must be legal."""
     num_words = len(spec.words)
     own, enemy = colour * num_words, (1 - colour) * num_words
     own_reach, enemy_reach = (2 + colour) * num_words, (3 - colour) * num_words
-    empty, region, candidates, dead = slot(EMPTY, spec), slot(REGION, spec), slot(CANDIDATES, spec), slot(DEAD, spec)
-    group, reach, others = slot(GROUP, spec), slot(REACH, spec), slot(OTHERS, spec)
+    empty, candidates, dead = slot(EMPTY, spec), slot(CANDIDATES, spec), slot(DEAD, spec)
     bit = spec.cell_bit[cell]
     word = bit >> 6
     stone = ONE << np.uint64(bit & 63)
@@ -375,44 +439,18 @@ def place_in_play(t, cell, colour, spec):
     t[own_reach + word] &= ~stone
     t[enemy_reach + word] &= ~stone
 
-    several_arcs = spec.arcs[empty_ring] > 1
     unflanked = spec.unflanked[enemy_ring << 6 | empty_ring]
     removed = False
-    if enemy_was_here and (several_arcs or unflanked):
-        # Does the region fall apart? Flood from one empty neighbour and see whether it gets to the others.
+    if (
+        enemy_was_here
+        and (spec.arcs[empty_ring] > 1 or unflanked)
+        and endangered(t, cell, enemy, enemy_reach, empty_ring, enemy_ring, unflanked, spec)
+        and find_dead(t, enemy, spec)
+    ):
+        removed = True
         for i in range(num_words):
-            t[group + i] = ZERO
-            t[region + i] = ZERO
-        t[group + word] = stone
-        dilate(t, group, reach, spec)
-        for i in range(num_words):
-            t[others + i] = t[reach + i] & t[empty + i]
-        for k in range(6):
-            if empty_ring >> k & 1:
-                first = spec.ring_bit[cell, k]
-                t[region + (first >> 6)] = ONE << np.uint64(first & 63)
-                break
-        whole = flood_until(t, region, empty, others, spec)
-        if unflanked or not whole:
-            for i in range(num_words):
-                t[region + i] |= t[others + i]
-            flood(t, region, empty, spec)
-            # The enemy groups that touched the region before the stone came.
-            dilate(t, region, candidates, spec)
-            for i in range(num_words):
-                t[candidates + i] = (t[candidates + i] | t[reach + i]) & t[enemy + i]
-            if find_dead(t, enemy, spec):
-                removed = True
-                for i in range(num_words):
-                    t[enemy + i] &= ~t[dead + i]
-                    t[empty + i] |= t[dead + i]
-            else:
-                dilate(t, enemy, reach, spec)
-                for i in range(num_words):
-                    t[reach + i] &= t[region + i]
-                flood(t, reach, region, spec)
-                for i in range(num_words):
-                    t[enemy_reach + i] = (t[enemy_reach + i] & ~t[region + i]) | t[reach + i]
+            t[enemy + i] &= ~t[dead + i]
+            t[empty + i] |= t[dead + i]
     if spec.arcs[own_ring] > 1:
         for i in range(num_words):
             t[candidates + i] = ZERO
@@ -542,18 +580,28 @@ def step_batch(states, actions, work, spec):
 
 
 @kernel
+def write_legal(t, mask, b, spec):
+    """Write mask[b], bool [A], the legal actions of the state at the front of a work buffer."""
+    others = slot(OTHERS, spec)
+    legal_cells(t, others, spec)
+    for cell in range(spec.num_cells):
+        mask[b, cell] = False
+    for i in range(len(spec.words)):
+        word = t[others + i]
+        while word != ZERO:
+            mask[b, spec.bit_cell[64 * i + np.int64(lowest_bit(word))]] = True
+            word &= word - ONE
+    meta = t[4 * len(spec.words)]
+    mask[b, spec.num_cells] = may_swap(meta, spec)
+    mask[b, spec.num_cells + 1] = may_spend_komi(meta, spec)
+
+
+@kernel
 def legal_batch(states, mask, work, spec):
     """Write the legal action mask, bool [B, A], of each state."""
-    num_words = len(spec.words)
-    others = slot(OTHERS, spec)
     for b in range(len(states)):
         load(work, states[b])
-        legal_cells(work, others, spec)
-        for cell in range(spec.num_cells):
-            bit = spec.cell_bit[cell]
-            mask[b, cell] = work[others + (bit >> 6)] >> np.uint64(bit & 63) & ONE != ZERO
-        mask[b, spec.num_cells] = may_swap(work[4 * num_words], spec)
-        mask[b, spec.num_cells + 1] = may_spend_komi(work[4 * num_words], spec)
+        write_legal(work, mask, b, spec)
 
 
 @kernel
