@@ -11,16 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
+from lifeline.env import BatchEnv
 from lifeline.errors import CheckpointError
 from lifeline.files import write_atomic
 from lifeline.play.players import NetworkPlayer, Player, make_player
-from lifeline.search.evaluator import OnnxEvaluator
+from lifeline.rules import Position
+from lifeline.search.evaluator import Evaluator, OnnxEvaluator
 from lifeline.search.gumbel import GumbelConstants
 from training.arena import play_games, random_openings
 from training.config import Config
 from training.ratings import Pair, Ratings, fit_ratings
 
 ANCHOR = "random"
+# Random openings looked at for each that is played.
+_CANDIDATES = 8
 
 
 @dataclass(frozen=True)
@@ -69,16 +73,35 @@ class JobResult:
 def play_job(job: Job, config: Config, threads: int = 1) -> JobResult:
     """Play a rating match, swap resolved, and rate all that have played.
 
-    Both players get the same openings, whose advantage the pairs cancel.
+    Both players get the same openings, whose advantage the pairs cancel. Of random first turns of both sides those are
+    taken that the first player, if it is a model, holds for most even: a game that is decided from the start tells
+    nothing of its players.
     """
     began = time.process_time()
     rng = np.random.default_rng(job.seed)
-    openings = random_openings(config.game.rules(), job.pairs, rng, turns=2)
+    rules = config.game.rules()
+    if job.first.model is None:
+        openings = random_openings(rules, job.pairs, rng, turns=2)
+    else:
+        candidates = random_openings(rules, _CANDIDATES * job.pairs, rng, turns=2)
+        openings = most_even(candidates, OnnxEvaluator(job.first.model, threads), job.pairs)
     games = play_games(job.first.player(config, threads), job.second.player(config, threads), openings, rng)
     distinct = len({(start.text(), moves) for start, moves in zip(games.openings, games.moves, strict=True)})
     pairs = tuple(games.pairs(job.first.name, job.second.name))
     ratings = fit_ratings([*job.known, *pairs], ANCHOR, rng, resamples=200)
     return JobResult(pairs, distinct, ratings, time.process_time() - began)
+
+
+def most_even(positions: Sequence[Position], evaluator: Evaluator, count: int) -> list[Position]:
+    """The positions whose values are nearest to 0 by an evaluator.
+
+    Args:
+        positions: at least `count`, running, of the same rules.
+    """
+    env = BatchEnv(positions[0].rules, len(positions))
+    env.reset(positions=positions)
+    _, values = evaluator.evaluate(env)
+    return [positions[i] for i in np.argsort(np.abs(values), kind="stable")[:count]]
 
 
 class RatingBook:
@@ -124,7 +147,7 @@ def rate(pairs: Sequence[Pair], seed: int) -> Ratings | None:
 
 
 class Schedule:
-    """Says who meets whom: the newest model the one before it, one half as old, and the baselines in turn.
+    """Says who meets whom: the newest model a baseline, the model before it, one half as old, the other baselines.
 
     Models enter ever more seldom, each a seventh of the time so far after the last, so that a long run's table stays
     short. They are kept as files, to be there after a restart.
@@ -154,8 +177,11 @@ class Schedule:
         name = f"iteration-{iteration:08d}"
         self._folder.mkdir(parents=True, exist_ok=True)
         write_atomic(self._folder / f"{name}.onnx", model)
-        half = len(self._models) // 2
-        opponents = [*self._models[-1:], *self._models[half : half + 1], *self._config.evaluation.opponents]
+        half, baselines = len(self._models) // 2, self._config.evaluation.opponents
+        # The baselines take turns at coming first: in a short run the last of a list may never be met.
+        first = baselines[len(self.entered) % len(baselines)] if baselines else None
+        rest = [opponent for opponent in baselines if opponent != first]
+        opponents = [*([first] if first else []), *self._models[-1:], *self._models[half : half + 1], *rest]
         self._waiting = [(name, opponent) for opponent in dict.fromkeys(opponents) if opponent != name]
         if name not in self._models:
             self._models.append(name)

@@ -1,11 +1,13 @@
 """Ratings over a run: who meets whom, and a book of games that a kill leaves readable."""
 
+import numpy as np
 import pytest
 
-from lifeline import CheckpointError
+from lifeline import CheckpointError, Rules
 from tiny_run import TINY
+from training.arena import random_openings
 from training.config import build_config
-from training.evaluation import RatingBook, Schedule, rate
+from training.evaluation import RatingBook, Schedule, most_even, rate
 from training.ratings import Pair
 
 PAIRS = [Pair("a", "random", ((True, True), (False, False))), Pair("b", "a", ((True, True), (False, True)))]
@@ -57,13 +59,13 @@ def test_the_newest_meets_the_one_before_one_half_as_old_and_the_baselines(tmp_p
     for iteration in (10, 20, 30, 40):
         schedule.enter(iteration, str(iteration).encode(), float(iteration))
     met = names(schedule)
-    assert [pair[1] for pair in met] == ["iteration-00000030", "iteration-00000020", "random", "rollout:10"]
+    assert [pair[1] for pair in met] == ["rollout:10", "iteration-00000030", "iteration-00000020", "random"]
     assert all(pair[0] == "iteration-00000040" and pair[2] == b"40" for pair in met)
     assert not schedule.is_due(45)
     assert schedule.is_due(75)
     again = Schedule(build_config(TINY, "test"), tmp_path)
     again.enter(50, b"50", 100.0)
-    assert [pair[1] for pair in names(again)][:2] == ["iteration-00000040", "iteration-00000030"]
+    assert [pair[1] for pair in names(again)][:3] == ["random", "iteration-00000040", "iteration-00000030"]
     assert again.entered["iteration-00000010"] == 10
 
 
@@ -75,3 +77,12 @@ def test_models_enter_ever_more_seldom(tmp_path):
             schedule.enter(second, b"", float(second))
             entered += 1
     assert entered < 60
+
+
+def test_the_most_even_openings_are_taken():
+    class Tells:
+        def evaluate(self, leaves):
+            return np.zeros((leaves.batch_size, leaves.num_actions)), np.array([0.9, -0.2, 0.5, 0.1, -0.8], np.float32)
+
+    positions = random_openings(Rules(3), 5, np.random.default_rng(0), turns=2)
+    assert most_even(positions, Tells(), 3) == [positions[3], positions[1], positions[2]]
