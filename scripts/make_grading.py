@@ -1,0 +1,77 @@
+"""Make solved positions to grade models by, as training/data holds them.
+
+    python scripts/make_grading.py --base 3 --count 3000 --from-turn 2 --out training/data/graded-base3.jsonl.gz
+    python scripts/make_grading.py --base 4 --count 1000 --from-turn 14 --seconds 20 --out ...
+
+Each position comes from a game of its own: after random first turns every move is random or, with the chance of
+`--perfect`, one that the solver knows to win. Games stop at a random turn. Kept are running positions that differ under
+all symmetries, of won and lost ones equally many, solved within the time limit; those that were not are counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import time
+from pathlib import Path
+
+import numpy as np
+
+from lifeline import Position, Rules
+from lifeline.files import write_atomic
+from lifeline.solver import Solver
+from training.grading import canonical_text, line_of
+
+
+def reach(rules: Rules, solver: Solver, from_turn: int, perfect: float, rng: np.random.Generator) -> Position | None:
+    """A position after a random number of turns, or None if the game ended before."""
+    position, stop = Position.start(rules), int(rng.integers(from_turn, rules.num_cells + 5))
+    while not position.is_over and position.turn < stop:
+        legal = [a for a in position.legal_actions() if a < rules.num_cells]
+        if position.turn >= from_turn and rng.random() < perfect:
+            legal = list(solver.solve(position, max_seconds=2.0).known_winning) or legal
+        position = position.play(int(rng.choice(legal)))
+    return None if position.is_over else position
+
+
+def main() -> None:
+    """Make them and write them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--base", type=int, default=3)
+    parser.add_argument("--count", type=int, default=3000)
+    parser.add_argument("--from-turn", type=int, default=2, help="turns that are over by then")
+    parser.add_argument("--perfect", type=float, default=0.5, help="share of perfect moves")
+    parser.add_argument("--seconds", type=float, default=60.0, help="to solve one position")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    rules, rng = Rules(arguments.base), np.random.default_rng(arguments.seed)
+    solver = Solver(rules, table_bits=23)
+    found: dict[str, str] = {}
+    quota = {True: arguments.count // 2, False: arguments.count - arguments.count // 2}
+    undecided, began, told = 0, time.monotonic(), 0.0
+    try:
+        while any(quota.values()):
+            position = reach(rules, solver, arguments.from_turn, arguments.perfect, rng)
+            if position is None or (key := canonical_text(position)) in found:
+                continue
+            solution = solver.solve(position, max_seconds=arguments.seconds)
+            if solution.undecided:
+                undecided += 1
+                continue
+            won = bool(solution.known_winning)
+            if quota[won]:
+                quota[won] -= 1
+                found[key] = line_of(position, solution.known_winning)
+            if time.monotonic() > told + 10:
+                told = time.monotonic()
+                print(f"{len(found)} of {arguments.count}, {undecided} undecided, {told - began:.0f} s", flush=True)
+    except KeyboardInterrupt:
+        print("stopped: what was found is written")
+    lines = [found[key] for key in sorted(found)]
+    write_atomic(arguments.out, gzip.compress(("\n".join(lines) + "\n").encode(), mtime=0))
+    print(f"{arguments.out}: {len(lines)} positions, {undecided} left out as undecided in {arguments.seconds:g} s each")
+
+
+if __name__ == "__main__":
+    main()
