@@ -4,14 +4,16 @@
     python scripts/make_grading.py --base 4 --count 1000 --from-turn 14 --seconds 20 --out ...
 
 Each position comes from a game of its own: after random first turns every move is random or, with the chance of
-`--perfect`, one that the solver knows to win. Games stop at a random turn. Kept are running positions that differ under
-all symmetries, of won and lost ones equally many, solved within the time limit; those that were not are counted.
+`--perfect`, one that the solver finds to win within a tenth of a second. Games stop at a random turn. Kept are running
+positions that differ under all symmetries, of won and lost ones equally many, solved within the time limit; those that
+were not are counted. Files of several seeds can be joined by naming them with `--join`, which keeps what differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import time
 from pathlib import Path
 
@@ -29,7 +31,7 @@ def reach(rules: Rules, solver: Solver, from_turn: int, perfect: float, rng: np.
     while not position.is_over and position.turn < stop:
         legal = [a for a in position.legal_actions() if a < rules.num_cells]
         if position.turn >= from_turn and rng.random() < perfect:
-            legal = list(solver.solve(position, max_seconds=2.0).known_winning) or legal
+            legal = list(solver.solve(position, max_seconds=0.1).known_winning) or legal
         position = position.play(int(rng.choice(legal)))
     return None if position.is_over else position
 
@@ -43,12 +45,19 @@ def main() -> None:
     parser.add_argument("--perfect", type=float, default=0.5, help="share of perfect moves")
     parser.add_argument("--seconds", type=float, default=60.0, help="to solve one position")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--join", type=Path, nargs="*", default=(), help="files to take positions from first")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     rules, rng = Rules(arguments.base), np.random.default_rng(arguments.seed)
     solver = Solver(rules, table_bits=23)
     found: dict[str, str] = {}
     quota = {True: arguments.count // 2, False: arguments.count - arguments.count // 2}
+    for line in (line for path in arguments.join for line in gzip.decompress(path.read_bytes()).decode().splitlines()):
+        entry = json.loads(line)
+        key, won = canonical_text(Position.parse(entry["position"], rules)), bool(entry["winning"])
+        if key not in found and quota[won]:
+            quota[won] -= 1
+            found[key] = line
     undecided, began, told = 0, time.monotonic(), 0.0
     try:
         while any(quota.values()):
