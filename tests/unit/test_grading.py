@@ -10,7 +10,7 @@ from lifeline.solver import Solver
 from training import grading
 from training.grading import canonical_text, graded
 
-COUNTS = {3: (3000, 2), 4: (200, 14)}
+COUNTS = {3: (3000, 2), 4: (1000, 14)}
 
 
 @pytest.mark.parametrize("base", COUNTS)
