@@ -13,6 +13,7 @@ from lifeline.rules import Rules
 
 # Limits keep damaged or hostile files from asking for absurd amounts of work. The longest real one has 4 kB.
 _MAX_FILE = 65_536
+_MAX_NESTING = 32
 _MAX_NUMBER = 2**63 - 1
 
 
@@ -244,7 +245,15 @@ def build_config(values: Any, source: str) -> Config:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """YAML without anchors and tags: a few lines of them can ask for more memory than there is."""
+    """YAML without anchors and tags: a few lines of them can ask for more memory than there is.
+
+    Nor with brackets nested without end, which take time in the square of their number.
+    """
+
+    def fetch_flow_collection_start(self, token_class: type[yaml.Token]) -> None:
+        if self.flow_level >= _MAX_NESTING:
+            raise yaml.MarkedYAMLError(None, None, "brackets nested too deep", self.get_mark())
+        super().fetch_flow_collection_start(token_class)
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]

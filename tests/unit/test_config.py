@@ -92,3 +92,12 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
     path.write_text(text)
     with contextlib.suppress(ConfigError):
         load_config(path)
+
+
+@pytest.mark.parametrize("brackets", ["[" * 3000, "{[" * 1500, "[" * 33 + "]" * 33])
+def test_brackets_without_end_are_refused_at_once(tmp_path, brackets):
+    """Found by fuzzing: three thousand of them took a second, and a file holds twenty times as many."""
+    with pytest.raises(ConfigError, match="nested too deep"):
+        load_config(write(tmp_path / "deep.yaml", f"game: {brackets}"))
+    with pytest.raises(ConfigError, match="not valid YAML"):
+        load_config(write(tmp_path / "c.yaml", "minutes: 1"), (f"game={brackets}",))
