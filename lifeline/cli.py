@@ -298,7 +298,7 @@ def train(
                 settings = load_config(config, (*overrides, *([f"seed={seed}"] if seed is not None else [])))
                 folder = run_dir or Path("runs") / f"{config.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
                 run = Run.create(settings, folder, console, address, init_from)
-            console.message(f"run directory {run.folder}, learner on {run.device} with {run.threads} threads")
+            console.message(f"run directory {run.folder}, learner on {run.device}, CPU threads: {run.learner_threads}")
             summary = run.train()
         finally:
             logging.getLogger().removeHandler(handler)

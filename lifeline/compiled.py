@@ -50,6 +50,11 @@ _ABOVE_KERNELS = (
     "groups.py",
     "show.py",
     "answers.py",
+    "game_record.py",
+    "record_json.py",
+    "records.py",
+    "movelist.py",
+    "files.py",
     "version.py",
 )
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lifeline.compiled import kernel, lowest_bit, popcount
+from lifeline.compiled import inlined_kernel, kernel, lowest_bit, popcount
 from lifeline.rules import OPENINGS, Position, Rules
 from lifeline.streams import random_below
 
@@ -46,6 +46,10 @@ LAST_BIT = np.uint64(63)
 # Work slots behind the state, each of W words.
 EMPTY, REGION, CANDIDATES, DEAD, GROUP, REACH, OTHERS, NUM_SLOTS = range(8)
 
+# Of a verdict on the ring around a new stone, see `Spec`.
+CUT_OFF = 63
+SEVERAL = 64
+
 # Boards of up to this many words get kernels of their own, in which the compiler unrolls every loop over words.
 _UNROLLED_WORDS = 3
 
@@ -66,7 +70,9 @@ class Spec(NamedTuple):
         ring_bit: int64 [N, 6], bits of the neighbours in cyclic order; off the board, a bit that is never set.
         board: uint64 [W], all cells.
         arcs: int64 [64], number of cyclic runs of set bits in a six-bit ring code.
-        unflanked: bool [4096], by (enemy << 6 | empty): some run of enemies has no empty cell at either end.
+        verdict: uint8 [4096], by (enemies << 6 | empty) of the ring around a new stone: the bits of CUT_OFF are the
+            first of each run of enemies that has no empty cell at either end; SEVERAL says that the empty neighbours
+            are several runs. Where it is 0, no enemy dies.
     """
 
     words: Any
@@ -80,7 +86,7 @@ class Spec(NamedTuple):
     ring_bit: npt.NDArray[np.int64]
     board: UInt64Array
     arcs: npt.NDArray[np.int64]
-    unflanked: npt.NDArray[np.bool_]
+    verdict: npt.NDArray[np.uint8]
 
 
 def state_size(words: int) -> int:
@@ -93,9 +99,10 @@ def work_size(words: int) -> int:
     return state_size(words) + NUM_SLOTS * words
 
 
-def _ring_tables() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _ring_tables() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """The tables `Spec.arcs` and `Spec.verdict`."""
     arcs = np.zeros(64, np.int64)
-    unflanked = np.zeros(4096, np.bool_)
+    verdict = np.zeros(4096, np.uint8)
     for code in range(64):
         bits = [code >> k & 1 for k in range(6)]
         arcs[code] = 1 if code == 63 else sum(bits[k] and not bits[k - 1] for k in range(6))
@@ -103,15 +110,18 @@ def _ring_tables() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         for empty in range(64):
             if enemy & empty:
                 continue
+            found = SEVERAL if arcs[empty] > 1 else 0
             for start in range(6):
-                if not enemy >> start & 1 or (enemy != 63 and enemy >> (start - 1) % 6 & 1):
+                first = start == 0 if enemy == 63 else enemy >> start & 1 and not enemy >> (start - 1) % 6 & 1
+                if not first:
                     continue
                 end = start
                 while enemy != 63 and enemy >> (end + 1) % 6 & 1:
                     end += 1
                 if not (empty >> (start - 1) % 6 & 1 or empty >> (end + 1) % 6 & 1):
-                    unflanked[enemy << 6 | empty] = True
-    return arcs, unflanked
+                    found |= 1 << start
+            verdict[enemy << 6 | empty] = found
+    return arcs, verdict
 
 
 @lru_cache(maxsize=64)
@@ -128,7 +138,7 @@ def spec_of(rules: Rules) -> Spec:
     full = np.zeros(words, np.uint64)
     for bit in cell_bit:
         full[bit >> 6] |= np.uint64(1 << (int(bit) & 63))
-    arcs, unflanked = _ring_tables()
+    arcs, verdict = _ring_tables()
     return Spec(
         words=(0,) * words if words <= _UNROLLED_WORDS else np.zeros(words, np.int64),
         stride=np.uint64(stride),
@@ -141,7 +151,7 @@ def spec_of(rules: Rules) -> Spec:
         ring_bit=ring_bit,
         board=full,
         arcs=arcs,
-        unflanked=unflanked,
+        verdict=verdict,
     )
 
 
@@ -238,6 +248,15 @@ def flood(t, target, mask, spec):
             changed |= grow_word(t, target, mask, i, True, spec)
 
 
+@inlined_kernel
+def covers(t, target, wanted, spec):
+    """Whether t[target] has all cells of t[wanted]."""
+    left = ZERO
+    for i in range(len(spec.words)):
+        left |= t[wanted + i] & ~t[target + i]
+    return left == ZERO
+
+
 @kernel
 def flood_until(t, target, mask, wanted, spec):
     """The same, but ends, with true, as soon as all of t[wanted], a subset of t[mask], is reached."""
@@ -248,19 +267,12 @@ def flood_until(t, target, mask, wanted, spec):
         changed = False
         for step in range(2 * num_words - 1):
             i = step if step < num_words else 2 * num_words - 2 - step
-            if grow_word(t, target, mask, i, grown_before and num_words > 1, spec):
+            if grow_word(t, target, mask, i, grown_before or step >= num_words, spec):
                 changed = True
-                left = ZERO
-                for j in range(num_words):
-                    left |= t[wanted + j] & ~t[target + j]
-                if left == ZERO:
+                if covers(t, target, wanted, spec):
                     return True
-            if step == num_words - 1:
-                grown_before = True
-    left = ZERO
-    for j in range(num_words):
-        left |= t[wanted + j] & ~t[target + j]
-    return left == ZERO
+        grown_before = True
+    return covers(t, target, wanted, spec)
 
 
 @kernel
@@ -353,7 +365,7 @@ def ring_code(t, stones, cell, spec):
 
 
 @kernel
-def endangered(t, cell, enemy, enemy_reach, empty_ring, enemy_ring, unflanked, spec):
+def endangered(t, cell, enemy, enemy_reach, empty_ring, verdict, spec):
     """Put in CANDIDATES a stone of each enemy group that may die by a stone just placed; true if there are any.
 
     A piece of the region that several enemy groups touch keeps all of them alive; one alone in its piece may have lost
@@ -366,11 +378,14 @@ def endangered(t, cell, enemy, enemy_reach, empty_ring, enemy_ring, unflanked, s
     for i in range(num_words):
         t[candidates + i] = ZERO
         t[others + i] = ZERO
+    cut_off = verdict & CUT_OFF
+    found = cut_off != 0
     for k in range(6):
         bit = spec.ring_bit[cell, k]
         if empty_ring >> k & 1:
             t[others + (bit >> 6)] |= ONE << np.uint64(bit & 63)
-    found = False
+        if cut_off >> k & 1:
+            t[candidates + (bit >> 6)] |= ONE << np.uint64(bit & 63)
     at = 0
     while at < num_words:
         if t[others + at] == ZERO:
@@ -393,8 +408,7 @@ def endangered(t, cell, enemy, enemy_reach, empty_ring, enemy_ring, unflanked, s
             if word >= 0:
                 t[group + word] = ONE << lowest_bit(t[touching + word])
                 flood(t, group, enemy, spec)
-                for i in range(num_words):
-                    several |= t[touching + i] & ~t[group + i] != ZERO
+                several = not covers(t, group, touching, spec)
             if several or not last or attempt == 1:
                 break
             flood(t, region, empty, spec)
@@ -405,14 +419,6 @@ def endangered(t, cell, enemy, enemy_reach, empty_ring, enemy_ring, unflanked, s
         if word >= 0 and not several:
             t[candidates + word] |= ONE << lowest_bit(t[touching + word])
             found = True
-    if unflanked:
-        # Of each run that is cut off all stones, of others only such as no empty cell flanks: no matter.
-        beside = enemy_ring & ~(empty_ring << 1 | empty_ring >> 5 | empty_ring >> 1 | empty_ring << 5)
-        for k in range(6):
-            if beside >> k & 1:
-                bit = spec.ring_bit[cell, k]
-                t[candidates + (bit >> 6)] |= ONE << np.uint64(bit & 63)
-        found = True
     return found
 
 
@@ -439,12 +445,12 @@ def place_in_play(t, cell, colour, spec):
     t[own_reach + word] &= ~stone
     t[enemy_reach + word] &= ~stone
 
-    unflanked = spec.unflanked[enemy_ring << 6 | empty_ring]
+    verdict = np.int64(spec.verdict[enemy_ring << 6 | empty_ring])
     removed = False
     if (
         enemy_was_here
-        and (spec.arcs[empty_ring] > 1 or unflanked)
-        and endangered(t, cell, enemy, enemy_reach, empty_ring, enemy_ring, unflanked, spec)
+        and verdict != 0
+        and endangered(t, cell, enemy, enemy_reach, empty_ring, verdict, spec)
         and find_dead(t, enemy, spec)
     ):
         removed = True

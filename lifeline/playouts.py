@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from lifeline.compiled import inlined_kernel, kernel, lowest_bit
 from lifeline.kernels import (
+    CUT_OFF,
     KOMI_MASK,
     KOMI_SHIFT,
     ONE,
@@ -63,7 +64,6 @@ NEIGHBOUR = 8  # the six places around, in cyclic order
 _RECORD = 16
 
 NOWHERE = 0xFFFF
-SEVERAL = 64  # in a verdict
 # Marks begin anew before they overflow.
 _MAX_MARK = 0xFFF0
 _OFF_BOARD = 0xFFF
@@ -76,14 +76,11 @@ class Field(NamedTuple):
         memory: uint16, see the module's text.
         blank: uint16, the same for an empty board.
         place: int64 [N], the place of each cell.
-        verdict: uint8 [4096], by (enemies << 6 | empty) of the ring around a new stone: bits 0 to 5, the first of each
-            run of enemies that has no empty cell at either end; bit 6, the empty neighbours are several runs.
     """
 
     memory: npt.NDArray[np.uint16]
     blank: npt.NDArray[np.uint16]
     place: npt.NDArray[np.int64]
-    verdict: npt.NDArray[np.uint8]
 
 
 @lru_cache(maxsize=16)
@@ -99,25 +96,7 @@ def _blank(rules: Rules) -> Field:
         blank[at + INDEX : at + INDEX + 2] = NOWHERE
         for k, step in enumerate((1, width, width - 1, -1, -width, 1 - width)):
             blank[at + NEIGHBOUR + k] = at + _RECORD * step
-    return Field(blank.copy(), blank, place, _verdicts())
-
-
-def _verdicts() -> npt.NDArray[np.uint8]:
-    """The table `Field.verdict`."""
-    out = np.zeros(4096, np.uint8)
-    for enemies in range(64):
-        for empty in range(64):
-            code = 0
-            for k in range(6):
-                end = k
-                while enemies >> end % 6 & 1 and end < k + 6:
-                    end += 1
-                starts = enemies >> k & 1 and (not enemies >> (k - 1) % 6 & 1 or (enemies == 63 and k == 0))
-                if starts and not (empty >> (k - 1) % 6 & 1 or empty >> end % 6 & 1):
-                    code |= 1 << k
-            runs = 1 if empty == 63 else sum(empty >> k & 1 and not empty >> (k - 1) % 6 & 1 for k in range(6))
-            out[enemies << 6 | empty] = code | (SEVERAL if runs > 1 else 0)
-    return out
+    return Field(blank.copy(), blank, place)
 
 
 def new_field(rules: Rules) -> Field:
@@ -264,14 +243,7 @@ def settle(f, group, mark):
                 code = np.int64(f[here + RING])
                 blacks |= stones_in(code, 0)
                 whites |= stones_in(code, 1)
-                empty = empty_in(code)
-                while empty != 0:
-                    other = np.int64(f[here + NEIGHBOUR + np.int64(lowest_bit(np.uint64(empty)))])
-                    empty &= empty - 1
-                    if f[other + LAST_MARK] != mark:
-                        f[other + LAST_MARK] = mark
-                        f[QUEUE + tail] = other
-                        tail += 1
+                tail = spread(f, here, mark, mark, QUEUE, tail)
             for i in range(tail):
                 here = np.int64(f[QUEUE + i])
                 for colour in range(2):
@@ -282,6 +254,20 @@ def settle(f, group, mark):
         stone = np.int64(f[stone + NEXT])
         if stone == group:
             break
+
+
+@inlined_kernel
+def spread(f, here, since, mark, queue, tail):
+    """Mark the empty neighbours of a place that bear no mark from `since` on, and queue them; returns the new tail."""
+    empty = empty_in(np.int64(f[here + RING]))
+    while empty != 0:
+        other = np.int64(f[here + NEIGHBOUR + np.int64(lowest_bit(np.uint64(empty)))])
+        empty &= empty - 1
+        if f[other + LAST_MARK] < since:
+            f[other + LAST_MARK] = mark
+            f[queue + tail] = other
+            tail += 1
+    return tail
 
 
 @kernel
@@ -319,14 +305,7 @@ def is_alive(f, first, colour):
                 head += 1
                 if other_group(f, here, colour, group) != 0:
                     return True
-                empty = empty_in(np.int64(f[here + RING]))
-                while empty != 0:
-                    other = np.int64(f[here + NEIGHBOUR + np.int64(lowest_bit(np.uint64(empty)))])
-                    empty &= empty - 1
-                    if f[other + LAST_MARK] != mark:
-                        f[other + LAST_MARK] = mark
-                        f[queue + tail] = other
-                        tail += 1
+                tail = spread(f, here, mark, mark, queue, tail)
         stone = np.int64(f[stone + NEXT])
         if stone == first:
             return False
@@ -351,7 +330,7 @@ def judge_enemies(f, at, verdict, enemy):
 
     Args:
         at: where the stone stands.
-        verdict: of the ring around it, see `Field`; not 0.
+        verdict: of the ring around it, see `Spec`; not 0.
         enemy: the other colour.
     """
     # One search from each run of empty neighbours, a cell at a time in turn, until all have met or one is exhausted.
@@ -412,7 +391,7 @@ def judge_enemies(f, at, verdict, enemy):
         unfinished = np.int64(left0) + np.int64(left1) + np.int64(left2)
         turn = turn + 1 if turn + 1 < arcs else 0
     pieces = np.int64(arcs > 0) + np.int64(arcs > 1 and name1 == 1) + np.int64(arcs > 2 and name2 == 2)
-    if pieces < 2 and verdict & 63 == 0:
+    if pieces < 2 and verdict & CUT_OFF == 0:
         return
     lonely = 0
     living, also_living = 0, 0  # groups met in a piece with several
@@ -439,14 +418,7 @@ def judge_enemies(f, at, verdict, enemy):
                         break
                     first = found
                 if head >= expanded:
-                    empty = empty_in(np.int64(f[here + RING]))
-                    while empty != 0:
-                        other = np.int64(f[here + NEIGHBOUR + np.int64(lowest_bit(np.uint64(empty)))])
-                        empty &= empty - 1
-                        if f[other + LAST_MARK] < base:
-                            f[other + LAST_MARK] = base + turn
-                            f[queue + tail] = other
-                            tail += 1
+                    tail = spread(f, here, base, base + turn, queue, tail)
                 head += 1
             if turn == 0:
                 tail0 = tail
@@ -470,7 +442,7 @@ def judge_enemies(f, at, verdict, enemy):
         group = np.int64(f[LONELY + i])
         if group != living and group != also_living:
             condemn(f, group, enemy)
-    cut_off = verdict & 63
+    cut_off = verdict & CUT_OFF
     while cut_off != 0:
         k = np.int64(lowest_bit(np.uint64(cut_off)))
         cut_off &= cut_off - 1
@@ -479,7 +451,7 @@ def judge_enemies(f, at, verdict, enemy):
 
 @inlined_kernel
 def place_on_field(f, at, colour, verdicts):
-    """Place a stone and remove the dead. The place must be legal."""
+    """Place a stone and remove the dead. The place must be legal; `verdicts` is the table of the `Spec`."""
     code = np.int64(f[at + RING])
     enemy_was_here = f[at + INDEX + 1 - colour] != NOWHERE
     drop_choice(f, at, 0)
@@ -527,7 +499,7 @@ def play_out(t, rng, field, spec):
         if pick == choices:
             meta -= ONE_KOMI
         else:
-            place_on_field(f, np.int64(f[CHOICE_LIST + _LENGTH * colour + pick]), colour, field.verdict)
+            place_on_field(f, np.int64(f[CHOICE_LIST + _LENGTH * colour + pick]), colour, spec.verdict)
         meta += ONE
         plies += 1
         if f[STONES + 1 - colour] == 0:

@@ -69,7 +69,7 @@ class Run:
         self.threads = config.threads or os.cpu_count() or 1
         torch.set_num_threads(1)  # evaluator and learner spread their batches over threads themselves
         beside = config.workers != 0 and not config.threads  # workers take turns with the learner on the other half
-        learner_threads = max(1, self.threads // 2) if beside else self.threads
+        self.learner_threads = max(1, self.threads // 2) if beside else self.threads
         self._rngs = streams_of(config.seed, _STREAMS)
         seed = int(self._rngs["weights"].integers(2**63))
         self.learner = Learner(
@@ -79,7 +79,7 @@ class Run:
             self._rngs["learner"],
             seed,
             self.device,
-            learner_threads,
+            self.learner_threads,
             self._placement.learners[1:],
         )
         self.replay = ReplayBuffer(config.replay, state_size(len(spec_of(self.rules).words)), self.rules.num_actions)

@@ -133,11 +133,11 @@ class Cluster:
         if self._owned:
             self._connect(config, address, gpus)
         cores = int(ray.cluster_resources().get("CPU", 1))
-        gpus = ray.cluster_resources().get("GPU", 0)
-        by_gpu = int(gpus / config.worker_gpus) if config.worker_gpus else cores
+        found = ray.cluster_resources().get("GPU", 0)
+        by_gpu = int(found / config.worker_gpus) if config.worker_gpus else cores
         self.wanted = max(1, min(cores, by_gpu)) if config.workers == "auto" else int(config.workers)
-        if config.worker_gpus and config.worker_gpus > gpus:
-            raise RunError(f"worker_gpus asks for {config.worker_gpus} of a GPU; the cluster has {gpus:g} in all")
+        if config.worker_gpus and config.worker_gpus > found:
+            raise RunError(f"worker_gpus asks for {config.worker_gpus} of a GPU; the cluster has {found:g} in all")
         self.restarts = 0
         self._plies = self._dropped = self._duplicates = 0
         self._memory: dict[int, int] = {}

@@ -88,7 +88,7 @@ def play_both(t, stream, field, spec):
         step_state(t, action, spec)
         plies += 1
         if action < spec.num_cells:
-            place_on_field(field.memory, field.place[action], colour, field.verdict)
+            place_on_field(field.memory, field.place[action], colour, spec.verdict)
         if t[over] & OVER_BIT != ZERO:
             return plies if field.memory[STONES + 1 - colour] == 0 else -10 * plies - 5
 

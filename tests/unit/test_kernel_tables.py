@@ -28,14 +28,15 @@ def test_arcs_counts_the_cyclic_runs_of_every_code():
     assert (arcs[0], arcs[0b000001], arcs[0b100001], arcs[0b010101], arcs[63]) == (0, 1, 1, 3, 1)
 
 
-def test_unflanked_tells_runs_of_enemies_without_an_empty_cell_at_either_end():
-    table = kernels.spec_of(Rules(3)).unflanked
+def test_the_verdict_tells_enemies_cut_off_and_empty_neighbours_apart():
+    table = kernels.spec_of(Rules(3)).verdict
     for enemy in range(64):
         for empty in range(64):
             if enemy & empty:
                 continue
-            flanked = [empty >> (r[0] - 1) % 6 & 1 or empty >> (r[-1] + 1) % 6 & 1 for r in runs(enemy)]
-            assert table[enemy << 6 | empty] == (not all(flanked)), (enemy, empty)
+            cut_off = [r[0] for r in runs(enemy) if not (empty >> (r[0] - 1) % 6 & 1 or empty >> (r[-1] + 1) % 6 & 1)]
+            several = kernels.SEVERAL if len(runs(empty)) > 1 else 0
+            assert table[enemy << 6 | empty] == sum(1 << k for k in cut_off) + several, (enemy, empty)
 
 
 @pytest.mark.parametrize("base", range(3, 13))
@@ -100,6 +101,29 @@ def test_flooding_follows_a_path_that_winds_through_all_words(base):
         t[words : 2 * words] = to_words(path, spec)
         kernels.flood(t, 0, words, spec)
         assert to_cells(t[:words], spec) == path
+
+
+@pytest.mark.parametrize("base", [3, 4, 5, 7, 8, 12])
+def test_a_flood_that_may_stop_early_says_whether_it_got_there(base):
+    """Between random open cells: true just when all wanted ones are connected, and nothing else is flooded."""
+    spec = kernels.spec_of(Rules(base))
+    words, rng = len(spec.words), np.random.default_rng(base)
+    outcomes = set()
+    for _ in range(200):
+        open_cells = np.flatnonzero(rng.random(spec.num_cells) < 0.6)
+        start, *wanted = rng.choice(open_cells, 1 + rng.integers(0, 4)).tolist()
+        t = np.zeros(kernels.work_size(words), np.uint64)
+        for at, cells in enumerate(([start], open_cells, [start], wanted)):
+            t[at * words : (at + 1) * words] = to_words(set(cells), spec)
+        kernels.flood(t, 0, words, spec)
+        reachable = to_cells(t[:words], spec)
+        got_there = kernels.flood_until(t, 2 * words, words, 3 * words, spec)
+        flooded = to_cells(t[2 * words : 3 * words], spec)
+        assert got_there == (set(wanted) <= reachable)
+        assert set(wanted) & reachable <= flooded <= reachable
+        assert got_there or flooded == reachable
+        outcomes.add(got_there)
+    assert outcomes == {True, False}
 
 
 @pytest.mark.parametrize("base", [3, 5, 7, 12])
