@@ -1,12 +1,14 @@
 """Make solved positions to grade models by, as training/data holds them.
 
-    python scripts/make_grading.py --base 3 --count 3000 --from-turn 2 --out training/data/graded-base3.jsonl.gz
-    python scripts/make_grading.py --base 4 --count 1000 --from-turn 14 --seconds 20 --out ...
+    python scripts/make_grading.py --base 3 --count 3000 --out training/data/graded-base3.jsonl.gz
+    python scripts/make_grading.py --base 4 --count 500 --from-turn 14 --nodes 1000000 --seed 1 --out part.jsonl.gz
+    python scripts/make_grading.py --base 4 --count 1000 --from-turn 14 --nodes 1000000 --join part.jsonl.gz --out ...
 
 Each position comes from a game of its own: after random first turns every move is random or, with the chance of
-`--perfect`, one that the solver finds to win within a tenth of a second. Games stop at a random turn. Kept are running
-positions that differ under all symmetries, of won and lost ones equally many, solved within the time limit; those that
-were not are counted. Files of several seeds can be joined by naming them with `--join`, which keeps what differs.
+`--perfect`, one that the solver finds to win within 20 000 nodes. Games stop at a random turn. Kept are running
+positions that differ under all symmetries, of won and lost ones equally many, solved within `--nodes`; those that were
+not are counted. Limits are nodes, not seconds, so the same command makes the same file on any machine. Parts made with
+several seeds, at once on several cores, are joined by naming them with `--join`, which keeps what differs.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from lifeline.files import write_atomic
 from lifeline.solver import Solver
 from training.grading import canonical_text, line_of
 
+# Spent on a perfect move at most, about a twentieth of a second.
+_PERFECT_NODES = 20_000
+
 
 def reach(rules: Rules, solver: Solver, from_turn: int, perfect: float, rng: np.random.Generator) -> Position | None:
     """A position after a random number of turns, or None if the game ended before."""
@@ -31,7 +36,7 @@ def reach(rules: Rules, solver: Solver, from_turn: int, perfect: float, rng: np.
     while not position.is_over and position.turn < stop:
         legal = [a for a in position.legal_actions() if a < rules.num_cells]
         if position.turn >= from_turn and rng.random() < perfect:
-            legal = list(solver.solve(position, max_seconds=0.1).known_winning) or legal
+            legal = list(solver.solve(position, max_nodes=_PERFECT_NODES).known_winning) or legal
         position = position.play(int(rng.choice(legal)))
     return None if position.is_over else position
 
@@ -43,7 +48,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=3000)
     parser.add_argument("--from-turn", type=int, default=2, help="turns that are over by then")
     parser.add_argument("--perfect", type=float, default=0.5, help="share of perfect moves")
-    parser.add_argument("--seconds", type=float, default=60.0, help="to solve one position")
+    parser.add_argument("--nodes", type=int, help="to solve one position; no limit if not given")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--join", type=Path, nargs="*", default=(), help="files to take positions from first")
     parser.add_argument("--out", type=Path, required=True)
@@ -64,7 +69,7 @@ def main() -> None:
             position = reach(rules, solver, arguments.from_turn, arguments.perfect, rng)
             if position is None or (key := canonical_text(position)) in found:
                 continue
-            solution = solver.solve(position, max_seconds=arguments.seconds)
+            solution = solver.solve(position, max_nodes=arguments.nodes)
             if solution.undecided:
                 undecided += 1
                 continue
@@ -79,7 +84,7 @@ def main() -> None:
         print("stopped: what was found is written")
     lines = [found[key] for key in sorted(found)]
     write_atomic(arguments.out, gzip.compress(("\n".join(lines) + "\n").encode(), mtime=0))
-    print(f"{arguments.out}: {len(lines)} positions, {undecided} left out as undecided in {arguments.seconds:g} s each")
+    print(f"{arguments.out}: {len(lines)} positions, {undecided} left out as undecided")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Positions with known values and winning moves, by which models and players are graded.
 
-They were reached by play half of which was random and half perfect, solved exactly, and are distinct under the
-symmetries of the board; `scripts/make_grading.py` made them. Base 3: from the third turn to the end. Base 4: from the
-fifteenth turn on.
+They were reached by play that was random or, half of the time where the solver was quick, perfect; they are solved
+exactly and distinct under the symmetries of the board. `scripts/make_grading.py` made them. Base 3: from the third turn
+to the end. Base 4: from the fifteenth turn on, but for those too hard to solve.
 """
 
 from __future__ import annotations
