@@ -172,7 +172,7 @@ def yaml_bomb(merge):
         ("k" * 1000 + ": 1", "unknown key k{100}$"),
         ("9" * 2000 + ": 3\ufeff: 4", r"not valid YAML: '.*\\ufeff"),
         ("#" * 70_000, "larger than any run configuration$"),
-        ("[" * 5_000, "not valid YAML: maximum recursion depth"),
+        ("[" * 5_000, "not valid YAML: brackets nested too deep"),
     ],
 )
 def test_configurations_that_went_wrong_once(tmp_path, text, says):
