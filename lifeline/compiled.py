@@ -44,6 +44,7 @@ def user_cache() -> Path:
 _ABOVE_KERNELS = (
     "play",
     "adapters",
+    "commands",
     "cli.py",
     "render.py",
     "svg.py",

@@ -86,7 +86,7 @@ def test_an_unedited_kernel_is_compiled_once(checkout, tmp_path):
 def test_a_source_above_the_kernels_does_not_throw_the_cache_away(checkout, tmp_path):
     hash_of = "from lifeline.compiled import kernel_hash; print(kernel_hash())"
     before = checkout.run(tmp_path / "cache", hash_of)
-    checkout.edit("cli.py", "Train a bot", "Train bots")
+    checkout.edit("commands/training.py", "Train a bot", "Train bots")
     assert checkout.run(tmp_path / "cache", hash_of) == before
 
 

@@ -1,0 +1,1 @@
+"""The commands of `lifeline`, a file for each kind; cli.py puts them together."""
