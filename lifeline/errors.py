@@ -49,3 +49,15 @@ class ModelError(LifelineError):
 
 class RunError(LifelineError):
     """A training run that cannot start, go on or be written."""
+
+
+class ForfeitError(LifelineError):
+    """A player that cannot go on and has lost its game: a program that crashed, hung, gave up or broke the rules.
+
+    Attributes:
+        reason: what a game record says of it: "resigned", "time", "illegal move" or "adjudicated".
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        self.reason = reason
+        super().__init__(detail)

@@ -53,3 +53,19 @@ def derive(keys: UInt64Array, counters: npt.NDArray[np.int64]) -> UInt64Array:
 def draw_keys(rng: np.random.Generator, count: int) -> UInt64Array:
     """Fresh keys, uint64 [count]."""
     return rng.integers(0, 2**64, size=count, dtype=np.uint64)
+
+
+@kernel
+def _state_keys(seeds, states, stream, out):
+    for b in range(len(seeds)):
+        stream[0] = seeds[b]
+        for word in states[b]:
+            stream[0] = next_random(stream) ^ word
+        out[b] = next_random(stream)
+
+
+def state_keys(seeds: UInt64Array, states: UInt64Array) -> UInt64Array:
+    """A key for each pair of seed and state: uint64 [B] from uint64 [B] and uint64 [B, W]."""
+    out = np.empty(len(seeds), np.uint64)
+    _state_keys(seeds, states, np.empty(1, np.uint64), out)
+    return out

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from lifeline.env import BatchEnv
-from lifeline.play.players import Player
-from lifeline.rules import Position, Rules
-from lifeline.streams import derive, draw_keys
+from lifeline.errors import ForfeitError
+from lifeline.notation import action_text
+from lifeline.play.openings import Opening
+from lifeline.play.players import Player, move_keys
+from lifeline.records import Result
+from lifeline.streams import UInt64Array, draw_keys
 from training.ratings import Pair
+
+IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -54,80 +61,131 @@ def wilson_interval(wins: int, games: int, z: float = 1.959964) -> tuple[float, 
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def random_openings(rules: Rules, count: int, rng: np.random.Generator, turns: int = 1) -> list[Position]:
-    """Positions after random first turns, no swap; distinct as far as there are enough.
-
-    Args:
-        turns: 1, Black's only, with the swap still to be decided: the game's own way of being fair; or 2, both
-            players' with the swap behind them: more varied, but many such positions are lost from the start.
-    """
-    found: dict[str, Position] = {}
-    tries = 0
-    while len(found) < count and tries < 50 * count:
-        tries += 1
-        env = BatchEnv(rules, 1)
-        while (position := env.position(0)).turn < turns:
-            env.step(rng.choice(np.flatnonzero(env.legal_action_mask[0, : rules.num_cells]), size=1))
-        found.setdefault(position.text(), position)
-    openings = list(found.values())
-    return [openings[i % len(openings)] for i in range(count)]
-
-
 @dataclass(frozen=True)
-class Games:
-    """Games of two players: each opening twice, one behind the other, seats exchanged.
+class PlayedGame:
+    """A game of a match.
 
     Attributes:
-        openings: where each game started.
-        first_seat: the seat of the first player in each.
-        won: whether the first player won it.
-        moves: the actions of each.
+        opening: where it started.
+        first_seat: the seat of the match's first player.
+        seed: what was random in it; see `move_keys`.
+        actions: the plies after the opening.
+        result: who won, and how.
+        detail: what went wrong with a player that forfeited; else empty.
+        seconds: what each ply took; None where games were thought about together.
     """
 
-    openings: tuple[Position, ...]
-    first_seat: tuple[int, ...]
-    won: tuple[bool, ...]
-    moves: tuple[tuple[int, ...], ...]
+    opening: Opening
+    first_seat: int
+    seed: int
+    actions: tuple[int, ...]
+    result: Result
+    detail: str
+    seconds: tuple[float | None, ...]
 
-    def pairs(self, player: str, opponent: str) -> list[Pair]:
-        """The games as pairs of one opening each."""
-        results = [(seat == 0, won) for seat, won in zip(self.first_seat, self.won, strict=True)]
-        return [Pair(player, opponent, tuple(results[i : i + 2])) for i in range(0, len(results), 2)]
+    @property
+    def first_won(self) -> bool:
+        """Whether the match's first player won it."""
+        return self.result.winner == self.first_seat
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """All plies as move texts, those of the opening included."""
+        board = self.opening.position.rules.board
+        return tuple(action_text(a, board) for a in (*self.opening.actions, *self.actions))
 
 
-def play_games(player: Player, opponent: Player, openings: Sequence[Position], rng: np.random.Generator) -> Games:
-    """Play every opening twice, seats exchanged, all games at once.
+def pairs_of(games: Sequence[PlayedGame], player: str, opponent: str) -> list[Pair]:
+    """The games of `play_games` as pairs of one opening each; the names are those of its two players."""
+    results = [(g.first_seat == 0, g.first_won) for g in games]
+    return [Pair(player, opponent, tuple(results[i : i + 2])) for i in range(0, len(results), 2)]
+
+
+def play_games(player: Player, opponent: Player, openings: Sequence[Opening], seeds: UInt64Array) -> list[PlayedGame]:
+    """Play every opening twice, one game behind the other, seats exchanged; all games at once.
+
+    A player that crashes, hangs or breaks the rules loses that game, and the others go on.
 
     Args:
-        openings: at least one running position, all of the same rules.
+        openings: at least one, running, all of the same rules.
+        seeds: uint64 [2 O], one for each game.
     """
-    games = 2 * len(openings)
-    env = BatchEnv(openings[0].rules, games)
-    starts = tuple(p for p in openings for _ in range(2))
-    env.reset(positions=starts)
-    first_seat = np.arange(games) % 2
-    keys = draw_keys(rng, games)
-    moves: list[list[int]] = [[] for _ in range(games)]
-    ply = 0
-    while not env.terminated.all():
-        actions = np.zeros(games, np.int64)
-        for side, who in ((True, player), (False, opponent)):
-            rows = np.flatnonzero(~env.terminated & ((env.to_play == first_seat) == side))
-            if len(rows):
-                actions[rows] = who.choose(env, rows, derive(keys[rows], np.full(len(rows), ply)))
-        for row in np.flatnonzero(~env.terminated):
-            moves[row].append(int(actions[row]))
-        env.step(actions)
-        ply += 1
-    won = (env.outcome == 1) == (first_seat == 0)
-    return Games(starts, tuple(first_seat.tolist()), tuple(won.tolist()), tuple(tuple(m) for m in moves))
+    return _Table((player, opponent), openings, seeds).play()
 
 
-def play_match(player: Player, opponent: Player, openings: Sequence[Position], rng: np.random.Generator) -> MatchResult:
+class _Table:
+    """Games of two players under way: what each of them is asked, and what becomes of the answers."""
+
+    def __init__(self, players: tuple[Player, Player], openings: Sequence[Opening], seeds: UInt64Array) -> None:
+        self._players = players
+        self._openings = [o for o in openings for _ in range(2)]
+        self._seeds = seeds
+        games = len(self._openings)
+        self._first_seat = np.arange(games) % 2
+        self._env = BatchEnv(openings[0].position.rules, games)
+        self._env.reset(positions=[o.position for o in self._openings])
+        self._actions: list[list[int]] = [[] for _ in range(games)]
+        self._seconds: list[list[float | None]] = [[] for _ in range(games)]
+        self._forfeits: dict[int, tuple[Result, str]] = {}
+
+    def play(self) -> list[PlayedGame]:
+        """Play all games to their ends."""
+        env = self._env
+        while len(running := self._running()):
+            # Forfeited games take any legal action until the batch is done: the rows are not looked at again.
+            chosen = env.legal_action_mask.argmax(axis=1)
+            for number, player in enumerate(self._players):
+                rows = running[(env.to_play[running] == self._first_seat[running]) == (number == 0)]
+                if player.batched and len(rows):
+                    chosen[rows] = player.choose(env, rows, move_keys(self._seeds[rows], env, rows), self._told(rows))
+                    self._note(rows, chosen, None)
+                elif len(rows):
+                    for row in rows:
+                        self._ask_alone(player, int(row), chosen)
+            env.step(chosen)
+        return [self._game(row) for row in range(env.batch_size)]
+
+    def _running(self) -> IntArray:
+        rows = np.flatnonzero(~self._env.terminated)
+        return rows[[row not in self._forfeits for row in rows.tolist()]]
+
+    def _told(self, rows: IntArray) -> list[tuple[int, ...]]:
+        return [(*self._openings[r].actions, *self._actions[r]) for r in rows]
+
+    def _ask_alone(self, player: Player, row: int, chosen: IntArray) -> None:
+        rows, began = np.array([row]), time.perf_counter()
+        keys = move_keys(self._seeds[rows], self._env, rows)
+        try:
+            chosen[row] = player.choose(self._env, rows, keys, self._told(rows))[0]
+        except ForfeitError as error:
+            winner = 1 - int(self._env.to_play[row])
+            self._forfeits[row] = Result(winner, error.reason), str(error)
+        else:
+            self._note(rows, chosen, round(time.perf_counter() - began, 4))
+
+    def _note(self, rows: IntArray, chosen: IntArray, seconds: float | None) -> None:
+        for row in rows:
+            self._actions[row].append(int(chosen[row]))
+            self._seconds[row].append(seconds)
+
+    def _game(self, row: int) -> PlayedGame:
+        winner = 0 if self._env.outcome[row] == 1 else 1
+        result, detail = self._forfeits.get(row, (Result(winner, "played out"), ""))
+        return PlayedGame(
+            self._openings[row],
+            int(self._first_seat[row]),
+            int(self._seeds[row]),
+            tuple(self._actions[row]),
+            result,
+            detail,
+            tuple(self._seconds[row]),
+        )
+
+
+def play_match(player: Player, opponent: Player, openings: Sequence[Opening], rng: np.random.Generator) -> MatchResult:
     """Play every opening twice, seats exchanged, and sum the games up; see `play_games`."""
-    games = play_games(player, opponent, openings, rng)
-    count, wins = len(games.won), sum(games.won)
-    distinct = {(start.text(), moves) for start, moves in zip(games.openings, games.moves, strict=True)}
-    low, high = wilson_interval(wins, count)
-    plies = float(np.mean([len(m) for m in games.moves]))
-    return MatchResult(player.name, opponent.name, count, wins, len(distinct), plies, low, high)
+    games = play_games(player, opponent, openings, draw_keys(rng, 2 * len(openings)))
+    wins = sum(g.first_won for g in games)
+    low, high = wilson_interval(wins, len(games))
+    distinct, plies = len({g.moves for g in games}), float(np.mean([len(g.actions) for g in games]))
+    return MatchResult(player.name, opponent.name, len(games), wins, distinct, plies, low, high)

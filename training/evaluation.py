@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from lifeline.env import BatchEnv
 from lifeline.errors import CheckpointError
 from lifeline.files import write_atomic
+from lifeline.play.openings import most_even, random_openings
 from lifeline.play.players import NetworkPlayer, Player, make_player
-from lifeline.rules import Position
-from lifeline.search.evaluator import Evaluator, OnnxEvaluator
+from lifeline.search.evaluator import OnnxEvaluator
 from lifeline.search.gumbel import GumbelConstants
-from training.arena import play_games, random_openings
+from lifeline.streams import draw_keys
+from training.arena import pairs_of, play_games
 from training.config import Config
 from training.ratings import Pair, Ratings, fit_ratings
 
@@ -85,23 +85,12 @@ def play_job(job: Job, config: Config, threads: int = 1) -> JobResult:
     else:
         candidates = random_openings(rules, _CANDIDATES * job.pairs, rng, turns=2)
         openings = most_even(candidates, OnnxEvaluator(job.first.model, threads), job.pairs)
-    games = play_games(job.first.player(config, threads), job.second.player(config, threads), openings, rng)
-    distinct = len({(start.text(), moves) for start, moves in zip(games.openings, games.moves, strict=True)})
-    pairs = tuple(games.pairs(job.first.name, job.second.name))
+    seeds = draw_keys(rng, 2 * len(openings))
+    games = play_games(job.first.player(config, threads), job.second.player(config, threads), openings, seeds)
+    distinct = len({game.moves for game in games})
+    pairs = tuple(pairs_of(games, job.first.name, job.second.name))
     ratings = fit_ratings([*job.known, *pairs], ANCHOR, rng, resamples=200)
     return JobResult(pairs, distinct, ratings, time.process_time() - began)
-
-
-def most_even(positions: Sequence[Position], evaluator: Evaluator, count: int) -> list[Position]:
-    """The positions whose values are nearest to 0 by an evaluator.
-
-    Args:
-        positions: at least `count`, running, of the same rules.
-    """
-    env = BatchEnv(positions[0].rules, len(positions))
-    env.reset(positions=positions)
-    _, values = evaluator.evaluate(env)
-    return [positions[i] for i in np.argsort(np.abs(values), kind="stable")[:count]]
 
 
 class RatingBook:

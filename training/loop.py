@@ -17,9 +17,10 @@ import torch
 from lifeline.errors import CheckpointError, RunError
 from lifeline.files import write_atomic
 from lifeline.kernels import spec_of, state_size
+from lifeline.play.openings import random_openings
 from lifeline.search.evaluator import UniformEvaluator
 from training import checkpoint, rundir
-from training.arena import MatchResult, play_match, random_openings
+from training.arena import MatchResult, play_match
 from training.config import Config, SelfPlayConfig
 from training.console import LiveConsole
 from training.devices import count_gpus, place

@@ -50,21 +50,23 @@ def play(
     model: Annotated[
         Path | None, typer.Option(help="Play against this exported model, such as runs/NAME/bot.onnx.")
     ] = None,
-    opponent: Annotated[str, typer.Option(help="Without a model: random, or rollout:N.")] = "rollout:1000",
+    opponent: Annotated[
+        str, typer.Option(help="Without a model: random, rollout:N, solver, or gtp:COMMAND.")
+    ] = "rollout:1000",
     simulations: Annotated[int, typer.Option(min=2, max=100_000, help="For each move of the model.")] = 64,
     seat: Annotated[int, typer.Option(min=0, max=1, help="Yours: 0 begins as Black, 1 may swap.")] = 0,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the opponent.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of the opponent.")] = None,
     ascii_: Annotated[bool, typer.Option("--ascii", help="Draw stones as X and O.")] = False,
 ) -> None:
     """Play against a bot in the terminal."""
-    import numpy as np
+    import secrets
 
     from lifeline.play.players import make_player
     from lifeline.play.terminal import play_in_terminal
 
     rules = Rules(base, opening)
     player = make_player(str(model) if model else opponent, rules, simulations)
-    play_in_terminal(rules, player, seat, np.random.default_rng(seed), input, typer.echo, ascii_)
+    play_in_terminal(rules, player, seat, secrets.randbits(64) if seed is None else seed, input, typer.echo, ascii_)
 
 
 def show(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -17,12 +21,44 @@ from lifeline.search.evaluator import Evaluator, OnnxEvaluator
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
 from lifeline.search.rollout import RolloutSearch
 from lifeline.search.search import BatchSearch
-from lifeline.streams import UInt64Array, draw_keys
+from lifeline.solver import Solver
+from lifeline.streams import UInt64Array, state_keys
 
 IntArray = npt.NDArray[np.int64]
+History = Sequence[int]
+"""The actions of a game from the start of its rules."""
 
 # More than any machine gets through; keeps a slip of the keyboard from asking for all memory.
 _MAX_ROLLOUTS = 10_000_000
+# Rollout trees within a time limit stay within this memory; networks are slower.
+_MAX_TIMED_ROLLOUTS = 200_000
+_MAX_TIMED_SIMULATIONS = 16_384
+_SOLVER_NODES = 300_000
+_SOLVER_FALLBACK = 1_000
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a player may spend on a move.
+
+    Attributes:
+        simulations: of a model, at least 2; or 0, its policy alone without search. Other players have numbers of
+            their own.
+        seconds: for each move; None = as long as the simulations take. Where it is given, a player takes as much as it
+            gets through in the time instead.
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    simulations: int = 64
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.simulations == 0 or 2 <= self.simulations <= 1_000_000):
+            raise ConfigError(f"simulations are 0 (the policy alone) or 2 to 1000000, not {self.simulations}")
+        if self.seconds is not None and not 0.001 <= self.seconds <= 86_400:
+            raise ConfigError(f"seconds for a move are 0.001 to 86400, not {self.seconds}")
 
 
 class Player(Protocol):
@@ -33,30 +69,84 @@ class Player(Protocol):
         """What it is called in tables."""
         ...
 
-    def choose(self, env: BatchEnv, rows: IntArray, keys: UInt64Array) -> IntArray:
+    @property
+    def batched(self) -> bool:
+        """Whether many games at once are faster than one after the other."""
+        ...
+
+    def choose(
+        self,
+        env: BatchEnv,
+        rows: IntArray,
+        keys: UInt64Array,
+        histories: Sequence[History] | None = None,
+        seconds: float | None = None,
+    ) -> IntArray:
         """Choose an action in some running games of a batch.
 
         Args:
             env: the games; not changed.
             rows: int64 [R], which games, at least one.
-            keys: uint64 [R], a fresh random key for each.
+            keys: uint64 [R], a random key for each; see `move_keys`.
+            histories: how each of these games got where it is; None = not known. Only programs that must be told a
+                game move by move need it.
+            seconds: what it may take in each game this once, in place of its budget.
         Returns:
-            int64 [R] legal actions; each depends on its own game and key alone.
+            int64 [R] legal actions; each depends on its own game and key alone, but for limits of time.
+        Raises:
+            ForfeitError: the player cannot go on, and has lost; only players that are not `batched` raise it, asked
+                for one game.
         """
         ...
+
+
+def move_keys(seeds: UInt64Array, env: BatchEnv, rows: IntArray) -> UInt64Array:
+    """The keys of moves in some games of a batch, each of the game's seed and position alone.
+
+    So the same player moves the same way in the same position under the same seed, wherever it plays.
+    """
+    return state_keys(seeds, env.gather(rows))
 
 
 class RandomPlayer:
     """Plays uniformly random legal actions."""
 
     name = "random"
+    batched = True
 
-    def choose(self, env: BatchEnv, rows: IntArray, keys: UInt64Array) -> IntArray:
+    def choose(
+        self,
+        env: BatchEnv,
+        rows: IntArray,
+        keys: UInt64Array,
+        histories: Sequence[History] | None = None,
+        seconds: float | None = None,
+    ) -> IntArray:
         """See `Player.choose`."""
         legal = env.legal_action_mask[rows]
         return np.array(
             [np.random.default_rng(k).choice(np.flatnonzero(m)) for k, m in zip(keys, legal, strict=True)], np.int64
         )
+
+
+class _Pace:
+    """How many simulations fit into a time, by those before."""
+
+    def __init__(self, least: int, most: int) -> None:
+        self._least, self._most, self._rate = least, most, 0.0
+
+    def count(self, seconds: float) -> int:
+        """A number that should take no longer, of a few sizes, whose memory can be kept; small at first."""
+        exact = self._rate * seconds
+        if exact < 2 * self._least:
+            return self._least
+        size = 1 << int(math.log2(exact))
+        return min(self._most, size + size // 2 if exact >= 1.5 * size else size)
+
+    def learn(self, count: int, seconds: float) -> None:
+        """What it took. Slow searches tell more than short ones."""
+        rate = count / max(seconds, 1e-6)
+        self._rate = rate if not self._rate else 0.5 * (self._rate + rate)
 
 
 class RolloutPlayer:
@@ -66,24 +156,81 @@ class RolloutPlayer:
         rules: what is played.
         num_rollouts: for each move.
         threads: games thought about at once.
+        seconds: for each move, in place of a number.
     """
 
-    def __init__(self, rules: Rules, num_rollouts: int, threads: int = 1) -> None:
-        self.name = f"rollout:{num_rollouts}"
-        self._searches = [RolloutSearch(rules, num_rollouts) for _ in range(max(1, threads))]
+    batched = True
 
-    def choose(self, env: BatchEnv, rows: IntArray, keys: UInt64Array) -> IntArray:
+    def __init__(self, rules: Rules, num_rollouts: int, threads: int = 1, seconds: float | None = None) -> None:
+        self.name = f"rollout:{num_rollouts}"
+        self._rules, self._num_rollouts, self._seconds = rules, num_rollouts, seconds
+        self._searches: list[dict[int, RolloutSearch]] = [{} for _ in range(max(1, threads))]
+        self._pace = _Pace(least=100, most=_MAX_TIMED_ROLLOUTS)
+
+    def choose(
+        self,
+        env: BatchEnv,
+        rows: IntArray,
+        keys: UInt64Array,
+        histories: Sequence[History] | None = None,
+        seconds: float | None = None,
+    ) -> IntArray:
         """See `Player.choose`."""
+        limit = self._seconds if seconds is None else seconds
+        count = self._num_rollouts if limit is None else self._pace.count(limit)
         states, workers = env.gather(rows), len(self._searches)
 
         def share(worker: int) -> list[int]:
-            search = self._searches[worker]
-            return [search.choose(states[i], keys[i]) for i in range(worker, len(rows), workers)]
+            kept = self._searches[worker]
+            if count not in kept:
+                kept.clear()
+                kept[count] = RolloutSearch(self._rules, count)
+            return [kept[count].choose(states[i], keys[i]) for i in range(worker, len(rows), workers)]
 
         actions = np.zeros(len(rows), np.int64)
+        began = time.perf_counter()
         with ThreadPoolExecutor(workers) as pool:
             for worker, chosen in enumerate(pool.map(share, range(workers))):
                 actions[worker::workers] = chosen
+        rounds = -(-len(rows) // workers)
+        self._pace.learn(count * rounds, time.perf_counter() - began)
+        return actions
+
+
+class SolverPlayer:
+    """Plays exactly where the solver finishes within its limit, and as a rollout player before that and where lost.
+
+    Args:
+        rules: what is played.
+        nodes: positions searched for a move, at most.
+        seconds: for each move, in place of a number of positions.
+    """
+
+    batched = False
+
+    def __init__(self, rules: Rules, nodes: int = _SOLVER_NODES, seconds: float | None = None) -> None:
+        self.name = "solver"
+        self._solver, self._nodes, self._seconds = Solver(rules), nodes, seconds
+        self._fallback = RolloutPlayer(rules, _SOLVER_FALLBACK)
+
+    def choose(
+        self,
+        env: BatchEnv,
+        rows: IntArray,
+        keys: UInt64Array,
+        histories: Sequence[History] | None = None,
+        seconds: float | None = None,
+    ) -> IntArray:
+        """See `Player.choose`. Of several winning moves the key picks one."""
+        limit = self._seconds if seconds is None else seconds
+        actions = self._fallback.choose(env, rows, keys, None, None if limit is None else 0.1 * limit)
+        for i, row in enumerate(rows):
+            nodes = self._nodes if limit is None else None
+            found = self._solver.solve(env.position(int(row)), nodes, None if limit is None else 0.9 * limit)
+            if found.known_winning:
+                actions[i] = np.random.default_rng(keys[i]).choice(found.known_winning)
+            elif found.undecided and actions[i] not in found.undecided:
+                actions[i] = np.random.default_rng(keys[i]).choice(found.undecided)
         return actions
 
 
@@ -93,68 +240,108 @@ class NetworkPlayer:
     Args:
         rules: what is played.
         evaluator: judges positions.
-        num_simulations: for each move.
+        budget: of each move.
         name: what it is called.
         constants: of the search; the noise in them is not used.
     """
+
+    batched = True
 
     def __init__(
         self,
         rules: Rules,
         evaluator: Evaluator,
-        num_simulations: int,
+        budget: Budget | int,
         name: str = "network",
         constants: GumbelConstants | None = None,
     ) -> None:
         self.name = name
-        self._rules, self._evaluator, self._num_simulations = rules, evaluator, num_simulations
+        self._rules, self._evaluator = rules, evaluator
+        self._budget = Budget(budget) if isinstance(budget, int) else budget
         c = constants or GumbelConstants()
         self._policy = GumbelPolicy(GumbelConstants(c.max_considered, c.c_visit, c.c_scale, noise=0.0))
-        self._searches: dict[int, BatchSearch] = {}
+        self._searches: dict[tuple[int, int], BatchSearch] = {}
+        self._pace = _Pace(least=4, most=_MAX_TIMED_SIMULATIONS)
 
-    def choose(self, env: BatchEnv, rows: IntArray, keys: UInt64Array) -> IntArray:
+    def choose(
+        self,
+        env: BatchEnv,
+        rows: IntArray,
+        keys: UInt64Array,
+        histories: Sequence[History] | None = None,
+        seconds: float | None = None,
+    ) -> IntArray:
         """See `Player.choose`."""
+        limit = self._budget.seconds if seconds is None else seconds
+        # A time for each game is that of all of them together where they are thought about at once.
+        count = self._budget.simulations if limit is None else self._pace.count(limit * len(rows))
         # Batches are padded to a few sizes, whose memory is kept.
         size = 1 << (len(rows) - 1).bit_length()
-        if size not in self._searches:
-            self._searches[size] = BatchSearch(
-                lambda: BatchEnv(self._rules, size), self._evaluator, self._policy, self._num_simulations
-            )
         padded = np.resize(rows, size)
         games = BatchEnv(self._rules, size)
         games.scatter(None, env.gather(padded))
-        return self._searches[size].run(games, np.resize(keys, size)).actions[: len(rows)]
+        if count == 0:
+            logits, _ = self._evaluator.evaluate(games)
+            best: IntArray = np.where(games.legal_action_mask, logits, -np.inf).argmax(axis=1)
+            return best[: len(rows)]
+        if (size, count) not in self._searches:
+            if limit is not None:
+                self._searches.clear()
+            self._searches[size, count] = BatchSearch(
+                lambda: BatchEnv(self._rules, size), self._evaluator, self._policy, count
+            )
+        began = time.perf_counter()
+        actions = self._searches[size, count].run(games, np.resize(keys, size)).actions[: len(rows)]
+        self._pace.learn(count, time.perf_counter() - began)
+        return actions
 
 
-def choose_move(player: Player, position: Position, rng: np.random.Generator) -> int:
-    """A player's action in one position.
+def choose_move(
+    player: Player, position: Position, seed: int, history: History | None = None, seconds: float | None = None
+) -> int:
+    """A player's action in one position: the same for the same player, position and seed.
+
+    Args:
+        seed: 0..2**64-1, of the game.
+        history: the actions that led there; None = not known.
+        seconds: what it may take, in place of its budget.
 
     Raises:
         IllegalMoveError: the game is over.
+        ForfeitError: the player cannot go on.
     """
     if position.is_over:
         raise IllegalMoveError(f"the game is over: {position.text()}")
-    env = BatchEnv(position.rules, 1)
+    env, rows = BatchEnv(position.rules, 1), np.zeros(1, np.int64)
     env.reset(positions=[position])
-    return int(player.choose(env, np.zeros(1, np.int64), draw_keys(rng, 1))[0])
+    keys = move_keys(np.array([seed], np.uint64), env, rows)
+    return int(player.choose(env, rows, keys, None if history is None else [history], seconds)[0])
 
 
-def make_player(text: str, rules: Rules, num_simulations: int = 64, threads: int = 1) -> Player:
-    """A player by its text: `random`, `rollout:N`, or the path of an exported model (`.onnx`).
+PLAYER_FORMS = (
+    f"random, rollout:N (N up to {_MAX_ROLLOUTS}), solver, FILE.onnx, and gtp:COMMAND (a program that speaks GTP)"
+)
+
+
+def make_player(text: str, rules: Rules, budget: Budget | int = 64, threads: int = 1) -> Player:
+    """A player by its text: `random`, `rollout:N`, `solver`, the path of an exported model, or `gtp:COMMAND`.
 
     Args:
-        num_simulations: for each move of a model.
+        budget: of each move; a number is that of simulations of a model.
         threads: CPU threads it may use.
 
     Raises:
         ConfigError: no such player.
         ModelError: the model cannot be used.
     """
+    budget = Budget(budget) if isinstance(budget, int) else budget
     if text == "random":
         return RandomPlayer()
+    if text == "solver":
+        return SolverPlayer(rules, seconds=budget.seconds)
     rollout = re.fullmatch(r"rollout:([1-9][0-9]{0,8})", text, re.ASCII)
     if rollout and int(rollout[1]) <= _MAX_ROLLOUTS:
-        return RolloutPlayer(rules, int(rollout[1]), threads)
+        return RolloutPlayer(rules, int(rollout[1]), threads, budget.seconds)
     if text.endswith(".onnx"):
-        return NetworkPlayer(rules, OnnxEvaluator(Path(text), threads), num_simulations, name=Path(text).stem)
-    raise ConfigError(f"no player {text[:60]!r}: there are random, rollout:N (N up to {_MAX_ROLLOUTS}) and FILE.onnx")
+        return NetworkPlayer(rules, OnnxEvaluator(Path(text), threads), budget, name=Path(text).stem)
+    raise ConfigError(f"no player {text[:60]!r}: there are {PLAYER_FORMS}")

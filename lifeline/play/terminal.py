@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from lifeline.errors import IllegalMoveError, NotationError
 from lifeline.notation import action_text, parse_move
 from lifeline.play.players import Player, choose_move
@@ -19,7 +17,7 @@ def play_in_terminal(
     rules: Rules,
     player: Player,
     seat: int,
-    rng: np.random.Generator,
+    seed: int,
     ask: Callable[[str], str],
     say: Callable[[str], None],
     ascii_signs: bool = False,
@@ -30,7 +28,7 @@ def play_in_terminal(
         rules: what is played.
         player: the opponent.
         seat: the seat of the person, 0 or 1.
-        rng: randomness of the opponent.
+        seed: 0..2**64-1, of the game: what is random in the opponent.
         ask: shows a prompt and returns a line; may raise EOFError to end the game.
         say: shows lines.
         ascii_signs: draw with ASCII signs.
@@ -65,7 +63,7 @@ def play_in_terminal(
                     say(f"{error} ({HELP})")
                     continue
         else:
-            action = choose_move(player, position, rng)
+            action = choose_move(player, position, seed, [a for _, a in history if a is not None])
             history.append((position.play(action), action))
             say(f"{player.name}: {action_text(action, rules.board)}")
         say(board_text(history[-1][0], ascii=ascii_signs, last=history[-1][1]))

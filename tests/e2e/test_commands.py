@@ -47,15 +47,14 @@ PLAY_WITHOUT_TRAINING = """
 import sys
 for name in ("torch", "ray", "training", "yaml", "onnx", "tensorboard"):
     sys.modules[name] = None  # importing it now fails
-import numpy as np
 import lifeline.cli
 from lifeline import Position, Rules
 from lifeline.play.players import choose_move, make_player
 rules = Rules(3)
-position, rng = Position.start(rules), np.random.default_rng(0)
+position = Position.start(rules)
 players = [make_player("rollout:50", rules), make_player("random", rules)]
 while not position.is_over:
-    position = position.play(choose_move(players[position.to_play], position, rng))
+    position = position.play(choose_move(players[position.to_play], position, seed=0))
 print("winner", position.winner)
 sys.argv = ["lifeline", "train", "configs/base3.yaml"]
 lifeline.cli.main()

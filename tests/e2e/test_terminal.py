@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from lifeline import Rules
@@ -22,7 +21,7 @@ def game(lines, seat=0, rules=None):
         except StopIteration:
             raise EOFError from None
 
-    return play_in_terminal(rules, RandomPlayer(), seat, np.random.default_rng(0), ask, said.append), "\n".join(said)
+    return play_in_terminal(rules, RandomPlayer(), seat, 0, ask, said.append), "\n".join(said)
 
 
 def test_moves_are_played_and_mistakes_explained():
@@ -59,7 +58,7 @@ def _first_legal_game(rules, seat, said):
     def ask(prompt):
         return "legal" if next(turn) % 2 == 0 else said[-1].split()[0]
 
-    return play_in_terminal(rules, RandomPlayer(), seat, np.random.default_rng(3), ask, said.append)
+    return play_in_terminal(rules, RandomPlayer(), seat, 3, ask, said.append)
 
 
 def test_the_command_plays_from_standard_input():

@@ -69,9 +69,8 @@ def test_search_agrees_with_minimax_on_late_positions():
 def test_rollout_search_agrees_with_minimax_on_late_positions():
     positions = late_positions(40, most_empty=6)
     player = RolloutPlayer(RULES, 20_000)
-    rng = np.random.default_rng(1)
     for position in positions:
-        assert reached_value(position, choose_move(player, position, rng)) == minimax(position), position.text()
+        assert reached_value(position, choose_move(player, position, seed=1)) == minimax(position), position.text()
 
 
 def test_solver_agrees_with_minimax():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lifeline import ConfigError, IllegalMoveError, Position, Rules
+from lifeline.play.openings import Opening, random_openings
 from lifeline.play.players import RandomPlayer, RolloutPlayer, choose_move, make_player
-from training.arena import play_match, random_openings, wilson_interval
+from training.arena import play_match, wilson_interval
 
 RULES = Rules(3)
 
@@ -13,14 +14,16 @@ RULES = Rules(3)
 @pytest.mark.parametrize("turns", [1, 2])
 def test_openings_are_distinct_and_past_the_first_turns(turns):
     openings = random_openings(RULES, 100, np.random.default_rng(0), turns)
-    assert len({p.text() for p in openings}) == 100
-    assert all(p.turn == turns and not p.swapped and p.may_swap == (turns == 1) for p in openings)
+    assert len({o.position.text() for o in openings}) == 100
+    positions = [o.position for o in openings]
+    assert all(p.turn == turns and not p.swapped and p.may_swap == (turns == 1) for p in positions)
+    assert all(Opening.of(RULES, o.actions) == o for o in openings)
 
 
 def test_openings_repeat_when_there_are_no_more():
     openings = random_openings(RULES, 300, np.random.default_rng(0))
     assert len(openings) == 300
-    assert len({p.text() for p in openings}) == 129
+    assert len({o.position.text() for o in openings}) == 129
 
 
 def test_a_player_against_itself_is_even_and_games_differ():
@@ -58,4 +61,4 @@ def test_unknown_players_are_refused(text):
 def test_a_finished_game_has_no_move():
     over = Position.parse("3/4/5/4/3 b 8 0 - 0", RULES)
     with pytest.raises(IllegalMoveError, match="over"):
-        choose_move(RandomPlayer(), over, np.random.default_rng(0))
+        choose_move(RandomPlayer(), over, seed=0)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from lifeline import CheckpointError, Rules
+from lifeline.play.openings import most_even, random_openings
 from tiny_run import TINY
-from training.arena import random_openings
 from training.config import build_config
-from training.evaluation import RatingBook, Schedule, most_even, rate
+from training.evaluation import RatingBook, Schedule, rate
 from training.ratings import Pair
 
 PAIRS = [Pair("a", "random", ((True, True), (False, False))), Pair("b", "a", ((True, True), (False, True)))]
