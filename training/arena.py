@@ -16,7 +16,7 @@ from lifeline.notation import action_text
 from lifeline.play.openings import Opening
 from lifeline.play.players import Player, move_keys
 from lifeline.records import Result
-from lifeline.streams import UInt64Array, draw_keys
+from lifeline.streams import draw_keys
 from training.ratings import Pair
 
 IntArray = npt.NDArray[np.int64]
@@ -62,22 +62,39 @@ def wilson_interval(wins: int, games: int, z: float = 1.959964) -> tuple[float, 
 
 
 @dataclass(frozen=True)
-class PlayedGame:
-    """A game of a match.
+class Fixture:
+    """A game of two players that is to be played.
 
     Attributes:
-        opening: where it started.
-        first_seat: the seat of the match's first player.
-        seed: what was random in it; see `move_keys`.
+        opening: where it starts.
+        first_seat: the seat of the first of the two.
+        seed: of what is random in it; see `move_keys`.
+    """
+
+    opening: Opening
+    first_seat: int
+    seed: int
+
+
+def paired(openings: Sequence[Opening], rng: np.random.Generator) -> list[Fixture]:
+    """Every opening twice, one game behind the other, seats exchanged."""
+    keys = draw_keys(rng, 2 * len(openings)).tolist()
+    return [Fixture(openings[game // 2], game % 2, key) for game, key in enumerate(keys)]
+
+
+@dataclass(frozen=True)
+class PlayedGame:
+    """A game that has been played.
+
+    Attributes:
+        fixture: as it was to be played.
         actions: the plies after the opening.
         result: who won, and how.
         detail: what went wrong with a player that forfeited; else empty.
         seconds: what each ply took; None where games were thought about together.
     """
 
-    opening: Opening
-    first_seat: int
-    seed: int
+    fixture: Fixture
     actions: tuple[int, ...]
     result: Result
     detail: str
@@ -86,44 +103,42 @@ class PlayedGame:
     @property
     def first_won(self) -> bool:
         """Whether the match's first player won it."""
-        return self.result.winner == self.first_seat
+        return self.result.winner == self.fixture.first_seat
 
     @property
     def moves(self) -> tuple[str, ...]:
         """All plies as move texts, those of the opening included."""
-        board = self.opening.position.rules.board
-        return tuple(action_text(a, board) for a in (*self.opening.actions, *self.actions))
+        opening = self.fixture.opening
+        return tuple(action_text(a, opening.position.rules.board) for a in (*opening.actions, *self.actions))
 
 
 def pairs_of(games: Sequence[PlayedGame], player: str, opponent: str) -> list[Pair]:
-    """The games of `play_games` as pairs of one opening each; the names are those of its two players."""
-    results = [(g.first_seat == 0, g.first_won) for g in games]
+    """The games of `paired` fixtures as pairs of one opening each; the names are those of the two players."""
+    results = [(g.fixture.first_seat == 0, g.first_won) for g in games]
     return [Pair(player, opponent, tuple(results[i : i + 2])) for i in range(0, len(results), 2)]
 
 
-def play_games(player: Player, opponent: Player, openings: Sequence[Opening], seeds: UInt64Array) -> list[PlayedGame]:
-    """Play every opening twice, one game behind the other, seats exchanged; all games at once.
+def play_games(player: Player, opponent: Player, fixtures: Sequence[Fixture]) -> list[PlayedGame]:
+    """Play games of two players, all at once.
 
     A player that crashes, hangs or breaks the rules loses that game, and the others go on.
 
     Args:
-        openings: at least one, running, all of the same rules.
-        seeds: uint64 [2 O], one for each game.
+        fixtures: at least one, all of the same rules; their openings leave the game running.
     """
-    return _Table((player, opponent), openings, seeds).play()
+    return _Table((player, opponent), fixtures).play()
 
 
 class _Table:
     """Games of two players under way: what each of them is asked, and what becomes of the answers."""
 
-    def __init__(self, players: tuple[Player, Player], openings: Sequence[Opening], seeds: UInt64Array) -> None:
-        self._players = players
-        self._openings = [o for o in openings for _ in range(2)]
-        self._seeds = seeds
-        games = len(self._openings)
-        self._first_seat = np.arange(games) % 2
-        self._env = BatchEnv(openings[0].position.rules, games)
-        self._env.reset(positions=[o.position for o in self._openings])
+    def __init__(self, players: tuple[Player, Player], fixtures: Sequence[Fixture]) -> None:
+        self._players, self._fixtures = players, fixtures
+        games = len(fixtures)
+        self._seeds = np.array([f.seed for f in fixtures], np.uint64)
+        self._first_seat = np.array([f.first_seat for f in fixtures])
+        self._env = BatchEnv(fixtures[0].opening.position.rules, games)
+        self._env.reset(positions=[f.opening.position for f in fixtures])
         self._actions: list[list[int]] = [[] for _ in range(games)]
         self._seconds: list[list[float | None]] = [[] for _ in range(games)]
         self._forfeits: dict[int, tuple[Result, str]] = {}
@@ -150,7 +165,7 @@ class _Table:
         return rows[[row not in self._forfeits for row in rows.tolist()]]
 
     def _told(self, rows: IntArray) -> list[tuple[int, ...]]:
-        return [(*self._openings[r].actions, *self._actions[r]) for r in rows]
+        return [(*self._fixtures[r].opening.actions, *self._actions[r]) for r in rows]
 
     def _ask_alone(self, player: Player, row: int, chosen: IntArray) -> None:
         rows, began = np.array([row]), time.perf_counter()
@@ -172,9 +187,7 @@ class _Table:
         winner = 0 if self._env.outcome[row] == 1 else 1
         result, detail = self._forfeits.get(row, (Result(winner, "played out"), ""))
         return PlayedGame(
-            self._openings[row],
-            int(self._first_seat[row]),
-            int(self._seeds[row]),
+            self._fixtures[row],
             tuple(self._actions[row]),
             result,
             detail,
@@ -184,7 +197,7 @@ class _Table:
 
 def play_match(player: Player, opponent: Player, openings: Sequence[Opening], rng: np.random.Generator) -> MatchResult:
     """Play every opening twice, seats exchanged, and sum the games up; see `play_games`."""
-    games = play_games(player, opponent, openings, draw_keys(rng, 2 * len(openings)))
+    games = play_games(player, opponent, paired(openings, rng))
     wins = sum(g.first_won for g in games)
     low, high = wilson_interval(wins, len(games))
     distinct, plies = len({g.moves for g in games}), float(np.mean([len(g.actions) for g in games]))

@@ -17,8 +17,7 @@ from lifeline.play.openings import most_even, random_openings
 from lifeline.play.players import NetworkPlayer, Player, make_player
 from lifeline.search.evaluator import OnnxEvaluator
 from lifeline.search.gumbel import GumbelConstants
-from lifeline.streams import draw_keys
-from training.arena import pairs_of, play_games
+from training.arena import paired, pairs_of, play_games
 from training.config import Config
 from training.ratings import Pair, Ratings, fit_ratings
 
@@ -85,8 +84,7 @@ def play_job(job: Job, config: Config, threads: int = 1) -> JobResult:
     else:
         candidates = random_openings(rules, _CANDIDATES * job.pairs, rng, turns=2)
         openings = most_even(candidates, OnnxEvaluator(job.first.model, threads), job.pairs)
-    seeds = draw_keys(rng, 2 * len(openings))
-    games = play_games(job.first.player(config, threads), job.second.player(config, threads), openings, seeds)
+    games = play_games(job.first.player(config, threads), job.second.player(config, threads), paired(openings, rng))
     distinct = len({game.moves for game in games})
     pairs = tuple(pairs_of(games, job.first.name, job.second.name))
     ratings = fit_ratings([*job.known, *pairs], ANCHOR, rng, resamples=200)
