@@ -342,6 +342,10 @@ def make_player(text: str, rules: Rules, budget: Budget | int = 64, threads: int
     rollout = re.fullmatch(r"rollout:([1-9][0-9]{0,8})", text, re.ASCII)
     if rollout and int(rollout[1]) <= _MAX_ROLLOUTS:
         return RolloutPlayer(rules, int(rollout[1]), threads, budget.seconds)
+    if text.startswith("gtp:"):
+        from lifeline.play.gtp_player import GtpPlayer  # which builds on this file
+
+        return GtpPlayer(rules, text.removeprefix("gtp:"), budget)
     if text.endswith(".onnx"):
         return NetworkPlayer(rules, OnnxEvaluator(Path(text), threads), budget, name=Path(text).stem)
     raise ConfigError(f"no player {text[:60]!r}: there are {PLAYER_FORMS}")
