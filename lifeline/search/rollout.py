@@ -65,23 +65,28 @@ class RolloutSearch:
 
     def choose(self, state: npt.NDArray[np.uint64], key: np.uint64) -> int:
         """The most visited action at a running state; ties go to the one listed first."""
-        return int(
-            uct(
-                state,
-                self._num_rollouts,
-                self._exploration,
-                np.array([key], np.uint64),
-                self._first_child,
-                self._num_children,
-                self._action,
-                self._visits,
-                self._wins,
-                self._path,
-                self._work,
-                self._field,
-                self._spec,
-            )
+        return self.search(state, key)[0]
+
+    def search(self, state: npt.NDArray[np.uint64], key: np.uint64) -> tuple[int, float]:
+        """The same action, and the mean result of its rollouts in [-1, 1] for the player to move."""
+        best = uct(
+            state,
+            self._num_rollouts,
+            self._exploration,
+            np.array([key], np.uint64),
+            self._first_child,
+            self._num_children,
+            self._action,
+            self._visits,
+            self._wins,
+            self._path,
+            self._work,
+            self._field,
+            self._spec,
         )
+        share = self._wins[best] / self._visits[best]
+        seat = seat_of(state[4 * len(self._spec.words)])
+        return int(self._action[best]), float(2 * share - 1) * (1 if seat == 0 else -1)
 
 
 @kernel
@@ -132,7 +137,7 @@ def best_child(node, seat, exploration, first_child, num_children, visits, wins)
 def uct(
     state, num_rollouts, exploration, stream, first_child, num_children, action, visits, wins, path, t, field, spec
 ):
-    """The work of `RolloutSearch.choose`. `wins` counts the wins of seat 0 through a node."""
+    """The node of the action that `RolloutSearch` chooses. `wins` counts the wins of seat 0 through a node."""
     over = 4 * len(spec.words)
     num_children[0] = 0
     visits[0] = 0
@@ -164,4 +169,4 @@ def uct(
     for child in range(first_child[0], first_child[0] + num_children[0]):
         if visits[child] > visits[best]:
             best = child
-    return action[best]
+    return best

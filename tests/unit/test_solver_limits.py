@@ -118,9 +118,10 @@ def test_stopped_first_turns_are_left_out(solver):
 
 
 CTRL_C = """
-import time
+import signal
 from lifeline import Position, Rules
 from lifeline.solver import Solver
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started all this deaf to it
 rules = Rules(5)
 solver = Solver(rules, table_bits=16)
 solver.solve(Position.start(rules), max_nodes=1)
@@ -133,12 +134,11 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_is_an_ordinary_keyboard_interrupt_to_users_of_the_library(solver):
-    process = subprocess.Popen([sys.executable, "-c", CTRL_C], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "interrupted\n"
-    assert time.monotonic() - began < 1
-    assert process.wait(timeout=20) == 0
-    process.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", CTRL_C], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - began < 1
+        assert process.wait(timeout=20) == 0
