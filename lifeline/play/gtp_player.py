@@ -181,18 +181,21 @@ class GtpPlayer:
         if version != "2":
             raise ForfeitError("adjudicated", f"{self._title} speaks version {short(version)!r} of GTP where 2 is due")
         self._commands = frozenset(self._tell(program, "list_commands", deadline).split())
-        settings = [f"boardsize {rules.base}"]
+        settings = {"boardsize": rules.base, "lifeline-opening": rules.opening}
+        needed = ["boardsize"] if rules.opening == "strong_pie" else ["boardsize", "lifeline-opening"]
         if rules.opening != "strong_pie":
-            settings.append(f"lifeline-opening {rules.opening}")
-        if rules.adjacent_setup != "allowed":
-            settings.append(f"lifeline-adjacent_setup {rules.adjacent_setup}")
-        if rules.komi:
-            settings.append(f"komi {rules.komi}")
-        needed = [*(s.split()[0] for s in settings), "clear_board", "play", "genmove"]
+            settings["lifeline-adjacent_setup"] = rules.adjacent_setup
+            needed += ["lifeline-adjacent_setup"] if rules.adjacent_setup == "forbidden" else []
+        if rules.opening == "komi_pie":
+            settings["komi"] = rules.komi
+            needed += ["komi"] if rules.komi else []
+        needed += ["clear_board", "play", "genmove"]
         if missing := [name for name in needed if name not in self._commands]:
             raise ForfeitError("adjudicated", f"{self._title} does not know {', '.join(missing)}")
-        for setting in settings:
-            self._tell(program, setting, deadline)
+        for name, value in settings.items():
+            # What is not needed is told too: the program may have been started with other rules.
+            if name in self._commands:
+                self._tell(program, f"{name} {value}", deadline)
 
     def _set_up(self, program: GtpProgram, position: Position, history: tuple[int, ...] | None) -> None:
         """Bring the program to a position, by the plies it lacks where that is enough."""

@@ -141,8 +141,7 @@ class GtpProgram:
                 raise ForfeitError("adjudicated", f"{self._title} wrote more than {MAX_ANSWER} bytes to {command!r}")
             if self._closed:
                 raise self._ended(command)
-            waited = time.monotonic() - began
-            raise ForfeitError("time", f"{self._title} did not answer {command!r} within {waited:.1f} s")
+            raise ForfeitError("time", f"{self._title} did not answer {command!r} within {deadline - began:.1f} s")
         answer = _ANSWER.fullmatch(text)
         if answer is None or answer[2] != str(self._number):
             due = f"an answer ={self._number} or ?{self._number} to {command!r} was due"

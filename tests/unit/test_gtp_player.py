@@ -143,8 +143,13 @@ def test_another_game_is_set_up_anew(scripted):
 @pytest.mark.parametrize(
     ("rules", "settings", "moves", "colours"),
     [
-        (Rules(4), ["boardsize 4"], "a1 e3 swap b2 c5", "b b w w w"),
-        (Rules(3, "weak_pie"), ["boardsize 3", "lifeline-opening weak_pie"], "a1 swap e3 a3 e1", "b w w b w"),
+        (Rules(4), ["boardsize 4", "lifeline-opening strong_pie"], "a1 e3 swap b2 c5", "b b w w w"),
+        (
+            Rules(3, "weak_pie"),
+            ["boardsize 3", "lifeline-opening weak_pie", "lifeline-adjacent_setup allowed"],
+            "a1 swap e3 a3 e1",
+            "b w w b w",
+        ),
         (
             Rules(3, "komi_pie", 2, "forbidden"),
             ["boardsize 3", "lifeline-opening komi_pie", "lifeline-adjacent_setup forbidden", "komi 2"],
@@ -259,7 +264,8 @@ FORFEITS = {
 
 @pytest.mark.parametrize("case", FORFEITS)
 def test_misconduct_loses_the_game_and_the_next_is_played(scripted, tmp_path, monkeypatch, case):
-    monkeypatch.setattr(gtp_program, "MAX_ANSWER", 100_000)  # as it is, floods take a while
+    monkeypatch.setattr(gtp_program, "MAX_ANSWER", 100_000)  # as they are, these take a while
+    monkeypatch.setattr(gtp_program, "_EXIT_SECONDS", 0.3)
     special, reason, detail = FORFEITS[case]
     done = str(tmp_path / "done")
     once = f"""
@@ -295,7 +301,9 @@ def test_a_refused_move_of_the_game_is_an_adjudicated_loss(scripted):
 
 
 def test_a_program_that_hangs_while_it_is_set_up_has_overstepped(scripted):
-    player = scripted("if command == 'play': time.sleep(60)", start_seconds=1)
+    player = scripted("if command == 'play': time.sleep(60)")
+    player.check()
+    player._start_seconds = 0.3
     with pytest.raises(ForfeitError, match="did not answer 'play b a1'") as caught:
         ask(player, "a1")
     assert caught.value.reason == "time"
@@ -484,3 +492,19 @@ def test_a_finished_game_is_not_asked_about(scripted):
     over = Position.parse("3/4/5/4/3 b 8 0 - 0", RULES)
     with pytest.raises(ValueError, match="over"):
         choose_move(scripted(), over, 0, ())
+
+
+@pytest.mark.parametrize(
+    "rules", [Rules(4), Rules(3, "komi_pie", komi=2, adjacent_setup="forbidden")], ids=lambda rules: rules.opening
+)
+def test_whole_games_against_our_own_engine(rules):
+    # It begins with other rules, and must be told those that are played.
+    command = shlex.join([sys.executable, "-m", "lifeline.cli", "gtp", "--player", "random", "--opening", "weak_pie"])
+    openings = [Opening.of(rules, ()), *random_openings(rules, 3, np.random.default_rng(0))]
+    with GtpPlayer(rules, command, Budget(seconds=5)) as player:
+        assert player.check() == "Lifeline random"
+        games = play_games(player, RandomPlayer(), [Fixture(o, n % 2, n) for n, o in enumerate(openings)])
+        assert [(g.result.reason, g.detail) for g in games] == [("played out", "")] * 4
+        last = actions_of(" ".join(games[0].moves[:-1]), rules).position
+        assert last.is_legal(choose_move(player, last, 0))  # by its position alone
+        assert player.restarts == 0
