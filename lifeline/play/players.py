@@ -287,13 +287,15 @@ class NetworkPlayer:
         if (size, count) not in self._searches:
             if limit is not None:
                 self._searches.clear()
-            self._searches[size, count] = BatchSearch(
-                lambda: BatchEnv(self._rules, size), self._evaluator, self._policy, count
-            )
+            self._searches[size, count] = self.new_search(count, size)
         began = time.perf_counter()
         actions = self._searches[size, count].run(games, np.resize(keys, size)).actions[: len(rows)]
         self._pace.learn(count, time.perf_counter() - began)
         return actions
+
+    def new_search(self, num_simulations: int, batch_size: int = 1) -> BatchSearch:
+        """A search as `choose` makes them, for those who want to know more of it than the move."""
+        return BatchSearch(lambda: BatchEnv(self._rules, batch_size), self._evaluator, self._policy, num_simulations)
 
 
 def choose_move(

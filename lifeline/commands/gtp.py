@@ -1,0 +1,61 @@
+"""The command that lets other programs play with the bots here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lifeline.commands.options import OpeningOption
+from lifeline.rules import Rules
+
+
+def gtp(
+    model: Annotated[Path | None, typer.Option(help="Play by this exported model, such as runs/NAME/bot.onnx.")] = None,
+    player: Annotated[
+        str | None, typer.Option(help="In place of a model: random, rollout:N or solver; rollout:1000 if not given.")
+    ] = None,
+    base: Annotated[int, typer.Option(help="Cells a side of the board, 3 to 12, until boardsize changes it.")] = 5,
+    opening: OpeningOption = "strong_pie",
+    komi: Annotated[int, typer.Option(help="Points of komi, 0 to 99; komi_pie only.")] = 0,
+    adjacent_setup: Annotated[str, typer.Option(help="allowed or forbidden; weak_pie and komi_pie only.")] = "allowed",
+    simulations: Annotated[
+        int, typer.Option(min=0, max=100_000, help="For each move of the model, at least 2; 0: its policy alone.")
+    ] = 64,
+    seconds_per_move: Annotated[
+        float | None, typer.Option(help="In place of a number of simulations or rollouts; an upper limit under clocks.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**64 - 1, help="Of what is random; another one each game if not given.")
+    ] = None,
+) -> None:
+    """Speak GTP 2 on standard input and output: play for another program. See docs/gtp.md."""
+    import secrets
+
+    from lifeline.play.gtp import GtpEngine, LineReader, serve
+    from lifeline.play.gtp_commands import GtpSession
+    from lifeline.play.players import Budget, Player, make_player
+
+    if model is not None and player is not None:
+        raise typer.BadParameter("give one of --model and --player, not both")
+    text = str(model) if model is not None else player or "rollout:1000"
+    if text.startswith("gtp:"):
+        raise typer.BadParameter("--player is random, rollout:N or solver: a program that speaks GTP needs no other")
+    budget = Budget(simulations, seconds_per_move)
+
+    def player_of(rules: Rules) -> Player:
+        return make_player(text, rules, budget)
+
+    def seeds() -> int:
+        return secrets.randbits(64) if seed is None else seed
+
+    session = GtpSession(Rules(base, opening, komi, adjacent_setup), player_of, seeds, seconds_per_move)
+    # Answers keep the standard output to themselves: what anything else prints there goes to the standard error.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(GtpEngine(session), LineReader(lambda size: os.read(0, size)), answers)
+    with contextlib.suppress(OSError):  # nobody is left to hear them
+        answers.close()

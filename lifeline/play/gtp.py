@@ -1,0 +1,196 @@
+"""The Go Text Protocol, version 2: lines in, answers out. What the commands do stands in gtp_commands.py.
+
+Source: Gunnar Farnebäck, Specification of the Go Text Protocol, version 2, draft 2.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from lifeline.errors import LifelineError
+from lifeline.play.gtp_analysis import Analysis
+from lifeline.play.gtp_commands import GtpSession, Refusal
+
+# The longest command that means anything is a position of base 12, some 500 characters.
+MAX_LINE = 4096
+_MAX_MESSAGE = 500
+# Lines read ahead; a controller that sends more without reading an answer is made to wait.
+_MAX_WAITING = 1000
+
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# GTP's numbers have 31 bits; there is no reason to be as strict with what is only sent back.
+_NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is said to one line.
+
+    Attributes:
+        ok: whether the command was carried out.
+        number: the line's number, as it was sent; "" where it had none.
+        text: the answer without what GTP puts around it; lines, none of them empty but for the first.
+        analysis: to be told in its place until the next line comes.
+        quits: the conversation is over.
+        fault: a traceback, where a mistake in this program is the reason; "" else.
+    """
+
+    ok: bool
+    number: str
+    text: str = ""
+    analysis: Analysis | None = None
+    quits: bool = False
+    fault: str = ""
+
+    def head(self) -> str:
+        """The answer without the newline that ends its last line and the empty line behind it."""
+        space = " " if self.text and not self.text.startswith("\n") else ""
+        return f"{'=' if self.ok else '?'}{self.number}{space}{self.text}"
+
+
+class GtpEngine:
+    """Answers lines, one at a time, and reads or writes nothing.
+
+    Args:
+        session: carries the commands out.
+    """
+
+    def __init__(self, session: GtpSession) -> None:
+        self.session = session
+
+    def handle(self, line: str) -> Answer | None:
+        """The answer to a line, whatever is in it; None where there is nothing on it. Raises nothing.
+
+        Args:
+            line: with its newline or without; at most `MAX_LINE` characters are looked at.
+        """
+        text, comment, _ = _CONTROL.sub("", line[: MAX_LINE + 1]).partition("#")
+        words = [word for word in text.replace("\t", " ").split(" ") if word]
+        number = words.pop(0) if words and _NUMBER.fullmatch(words[0]) else ""
+        try:
+            if len(line.rstrip("\r\n")) > MAX_LINE and not comment:
+                raise Refusal(f"syntax error: a line has at most {MAX_LINE} characters")
+            if not words and not number:
+                return None
+            if not words:
+                raise Refusal("syntax error: a number and no command")
+            result = self.session.run(words[0], words[1:])
+        except LifelineError as error:
+            return Answer(False, number, _one_line(str(error)))
+        except Exception as error:
+            # A mistake in this program must cost one command, not the game.
+            said = _one_line(f"internal error: {type(error).__name__}: {error}")
+            return Answer(False, number, said, fault=traceback.format_exc())
+        if isinstance(result, Analysis):
+            return Answer(True, number, analysis=result)
+        return Answer(True, number, result, quits=words[0] == "quit")
+
+
+class LineReader:
+    """Lines read in a thread of its own, so that there is a way to know of the next one before it is wanted.
+
+    Args:
+        read: gives the next bytes, so many at most, and none at the end; an OSError is an end too.
+    """
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._lines = deque[str | None]()
+        self._changed = threading.Condition()
+        threading.Thread(target=self._run, name="gtp input", daemon=True).start()
+
+    def next(self) -> str | None:
+        """The next line, without its newline and cut behind `MAX_LINE` + 1 bytes; waits for it. None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._lines)
+            line = self._lines[0]
+            if line is not None:  # the end stays
+                self._lines.popleft()
+            self._changed.notify_all()
+            return line
+
+    def arrived(self, seconds: float) -> bool:
+        """Whether `next` has a line, or the end, to give; waits for it so many seconds at most."""
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self._lines), seconds)
+
+    def _run(self) -> None:
+        kept = b""
+        while data := self._block():
+            first, *others = data.split(b"\n")
+            pieces = [kept + first, *others]
+            for piece in pieces[:-1]:
+                self._put(piece)
+            kept = pieces[-1][: MAX_LINE + 1]
+        if kept:
+            self._put(kept)
+        self._put(None)
+
+    def _block(self) -> bytes:
+        try:
+            return self._read(65536)
+        except OSError:
+            return b""
+
+    def _put(self, line: bytes | None) -> None:
+        # One character a byte, whatever it is: commands are ASCII.
+        text = None if line is None else line[: MAX_LINE + 1].decode("latin-1")
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._lines) < _MAX_WAITING)
+            self._lines.append(text)
+            self._changed.notify_all()
+
+
+def serve(engine: GtpEngine, reader: LineReader, out: BinaryIO) -> None:
+    """Hold a conversation: until quit, the end of the lines, or nobody is left to hear the answers.
+
+    Args:
+        out: gets the answers, each flushed at once.
+    """
+
+    def say(text: str) -> None:
+        # File names may hold bytes that are no text.
+        out.write(text.encode(errors="backslashreplace"))
+        out.flush()
+
+    try:
+        while (line := reader.next()) is not None:
+            answer = engine.handle(line)
+            if answer is None:
+                continue
+            if answer.fault:
+                print(answer.fault, file=sys.stderr, flush=True)
+            say(answer.head() + "\n")
+            if answer.analysis is not None:
+                _tell(answer.analysis, reader, say)
+            say("\n")
+            if answer.quits:
+                return
+    except OSError:  # closed
+        return
+
+
+def _tell(analysis: Analysis, reader: LineReader, say: Callable[[str], None]) -> None:
+    """Say an analysis line by line. What goes wrong in it ends it: the answer has begun, and stays the only one."""
+    lines = analysis.lines(reader.arrived)
+    while True:
+        try:
+            line = next(lines, None)
+        except Exception:
+            traceback.print_exc()
+            return
+        if line is None:
+            return
+        say(line + "\n")
+
+
+def _one_line(message: str) -> str:
+    """A message as GTP wants it: one line of printable characters, and not without end."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(message.split()))[:_MAX_MESSAGE]
