@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from lifeline.commands import bench, game, records, training
+from lifeline.commands import bench, game, gtp, records, training
 from lifeline.errors import LifelineError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ for command in (
     game.play,
     game.show,
     game.solve,
+    gtp.gtp,
     training.train,
     training.pack,
     training.runs,
