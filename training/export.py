@@ -13,7 +13,10 @@ import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import onnx
 import torch
 from onnx import numpy_helper
@@ -23,48 +26,73 @@ import training.network
 from lifeline.compiled import user_cache
 from lifeline.errors import ModelError
 from lifeline.files import write_atomic
+from lifeline.model_file import FORMAT_KEY, INPUT, MODEL_FORMAT, OBSERVATION_KEY, OUTPUTS, seal
 from lifeline.observation import NUM_PLANES, OBSERVATION_VERSION, PLANES
-from lifeline.search.evaluator import FORMAT_KEY, MODEL_FORMAT, OBSERVATION_KEY, OUTPUTS
+from lifeline.onnx_file import check_metadata
 from lifeline.version import __version__
 from training.config import NetworkConfig
 from training.network import Exportable, Network
 
 _PREFIX = "network."
+_HALF = ".half"
 
 
 def export_onnx(
-    config: NetworkConfig, weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
+    config: NetworkConfig, weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None, half: bool = False
 ) -> bytes:
-    """One self-contained ONNX file for every board size.
+    """One self-contained ONNX file for every board size, sealed with its checksum.
 
     Args:
         config: size of the network.
         weights: its state dict.
         metadata: entries to put in beside format and versions.
+        half: store the weights as float16. They are turned into float32 when the file is loaded, and computed with as
+            such.
 
     Raises:
-        ModelError: the weights are not those of such a network.
+        ModelError: the weights are not those of such a network, or cannot be stored; or metadata is no short text.
     """
     model = onnx.ModelProto()
     model.CopyFrom(_graph(config))
+    casts = []
     for initializer in model.graph.initializer:
         if not initializer.name.startswith(_PREFIX):
             continue
-        tensor = weights.get(initializer.name.removeprefix(_PREFIX))
+        name = initializer.name
+        tensor = weights.get(name.removeprefix(_PREFIX))
         if tensor is None or list(tensor.shape) != list(initializer.dims):
-            raise ModelError(f"the weights do not fit the network: {initializer.name}")
-        initializer.CopyFrom(numpy_helper.from_array(tensor.detach().float().cpu().numpy(), initializer.name))
+            raise ModelError(f"the weights do not fit the network: {name}")
+        stored = name + _HALF if half else name
+        initializer.CopyFrom(numpy_helper.from_array(_stored(tensor, name, half), stored))
+        if half:
+            casts.append(onnx.helper.make_node("Cast", [stored], [name], f"cast.{name}", to=onnx.TensorProto.FLOAT))
+    if casts:
+        nodes = [*casts, *model.graph.node]  # in the order in which they can be computed
+        del model.graph.node[:]
+        model.graph.node.extend(nodes)
     entries = {
         FORMAT_KEY: str(MODEL_FORMAT),
         OBSERVATION_KEY: str(OBSERVATION_VERSION),
         "planes": ",".join(name for name, _ in PLANES),
         "network": config.model_dump_json(),
         "program": f"lifeline {__version__}",
+        "precision": "float16 weights, computed in float32" if half else "float32",
         **(metadata or {}),
     }
+    check_metadata(entries, "the model")
     for key, value in entries.items():
         model.metadata_props.add(key=key, value=value)
-    return bytes(model.SerializeToString())
+    return seal(bytes(model.SerializeToString()))
+
+
+def _stored(tensor: Tensor, name: str, half: bool) -> npt.NDArray[Any]:
+    """A weight as it is stored: float32, or float16."""
+    full = tensor.detach().float().cpu()
+    if not torch.isfinite(full).all():
+        raise ModelError(f"the weights are not finite: {name}")
+    if half and not torch.isfinite(full.half()).all():
+        raise ModelError(f"float16 ends at 65504, the weight {name} reaches {float(full.abs().max()):.6g}")
+    return np.asarray((full.half() if half else full).numpy())
 
 
 @lru_cache(maxsize=8)
@@ -102,7 +130,7 @@ def _trace(config: NetworkConfig) -> onnx.ModelProto:
             verbose=False,
             optimize=False,  # would rename and merge the weights, which are to be filled in by name
             external_data=False,
-            input_names=["planes"],
+            input_names=[INPUT],
             output_names=list(OUTPUTS),
             dynamic_shapes=({0: free, 2: free, 3: free},),
         )
@@ -123,7 +151,7 @@ def _strip(model: onnx.ModelProto) -> None:
     for value in [*model.graph.input, *model.graph.output, *model.graph.value_info, *model.graph.initializer]:
         del value.metadata_props[:]
     del model.graph.metadata_props[:]
-    axes = {"planes": ("batch", None, "height", "width"), "policy_grid": ("batch", "height", "width")}
+    axes = {INPUT: ("batch", None, "height", "width"), "policy_grid": ("batch", "height", "width")}
     axes |= {"policy_global": ("batch", None), "value": ("batch",)}
     for value in [*model.graph.input, *model.graph.output]:
         for dim, name in zip(value.type.tensor_type.shape.dim, axes[value.name], strict=True):

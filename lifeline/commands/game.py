@@ -61,11 +61,15 @@ def play(
     """Play against a bot in the terminal."""
     import secrets
 
-    from lifeline.play.players import make_player
+    from lifeline.play.players import NetworkPlayer, make_player
     from lifeline.play.terminal import play_in_terminal
+    from lifeline.search.evaluator import OnnxEvaluator
 
     rules = Rules(base, opening)
-    player = make_player(str(model) if model else opponent, rules, simulations)
+    if model is None:
+        player = make_player(opponent, rules, simulations)
+    else:  # whatever its name: what is wrong with the file is said of the file
+        player = NetworkPlayer(rules, OnnxEvaluator(model), simulations, model.stem)
     play_in_terminal(rules, player, seat, secrets.randbits(64) if seed is None else seed, input, typer.echo, ascii_)
 
 

@@ -11,10 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from lifeline.board import MIN_BASE, board
 from lifeline.errors import ModelError
-from lifeline.observation import NUM_PLANES, OBSERVATION_VERSION
+from lifeline.model_file import INPUT, OUTPUTS, load_model
+from lifeline.observation import NUM_PLANES
 
 FloatArray = npt.NDArray[np.float32]
+
+# A hyperbolic tangent may be rounded up.
+_MAX_VALUE = 1.0001
 
 
 class Env(Protocol):
@@ -86,13 +91,6 @@ class ExactEvaluator:
         return priors, values
 
 
-# Raised when the names or shapes of a model's inputs and outputs change.
-MODEL_FORMAT = 1
-FORMAT_KEY = "lifeline_format"
-OBSERVATION_KEY = "observation_version"
-OUTPUTS = ("policy_grid", "policy_global", "value")
-
-
 def gather_logits(env: Env, policy_grid: FloatArray, policy_global: FloatArray) -> FloatArray:
     """Logits by action, float32 [B, A], from a model's [B, H, W] and [B, 2]."""
     cells = env.action_to_grid[: env.num_actions - env.num_global_actions]
@@ -110,17 +108,14 @@ class OnnxEvaluator:
         metadata: the text entries of the model, by name.
 
     Raises:
-        ModelError: missing, damaged, no Lifeline model, or one of another version.
+        ModelError: see `load_model`; or its inputs or outputs are not those of a model, or it gives no finite numbers.
     """
 
     def __init__(self, model: Path | str | bytes, threads: int = 1) -> None:
         import onnxruntime
 
-        source = "the model" if isinstance(model, bytes) else str(model)
-        try:
-            data = model if isinstance(model, bytes) else Path(model).read_bytes()
-        except OSError as error:
-            raise ModelError(f"cannot read {source}: {error.strerror or error}") from None
+        file = load_model(model)
+        self._source, self.metadata = file.source, file.metadata
         options = onnxruntime.SessionOptions()
         # One thread a call, and a call for each share of the batch: shares meet once a batch, where threads inside the
         # session would meet at every layer, and wait there for a core whenever something else runs on the machine.
@@ -128,32 +123,32 @@ class OnnxEvaluator:
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         try:
-            self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        except Exception as error:
-            # ONNX Runtime's errors have no common base; the first line says what is wrong with the file.
-            reason = str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
-            raise ModelError(f"{source} is no usable ONNX model: {reason}") from None
+            self._session = onnxruntime.InferenceSession(file.data, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # ONNX Runtime's errors have no common base
+            raise ModelError(f"{self._source} is no usable ONNX model: {_reason(error)}") from None
         self._threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
-        self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
-        self._check(source)
+        self._check()
 
-    def _check(self, source: str) -> None:
-        for key, needed in ((FORMAT_KEY, MODEL_FORMAT), (OBSERVATION_KEY, OBSERVATION_VERSION)):
-            if key not in self.metadata:
-                raise ModelError(f"{source} is no Lifeline model: it has no {key}")
-            if self.metadata[key] != str(needed):
-                raise ModelError(f"{source} has {key} {self.metadata[key][:20]!r}; this version reads {needed}")
-        inputs = self._session.get_inputs()
-        outputs = {o.name for o in self._session.get_outputs()}
-        if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].shape[1] != NUM_PLANES:
-            raise ModelError(f"{source} does not take {NUM_PLANES} planes")
-        if not set(OUTPUTS) <= outputs:
-            raise ModelError(f"{source} does not give {', '.join(OUTPUTS)}")
-        self._input = inputs[0].name
+    def _check(self) -> None:
+        found = [(i.name, i.type, len(i.shape), i.shape[1:2]) for i in self._session.get_inputs()]
+        if found != [(INPUT, "tensor(float)", 4, [NUM_PLANES])]:
+            raise ModelError(f"{self._source} does not take {INPUT}, float32 [B, {NUM_PLANES}, H, W]")
+        if not set(OUTPUTS) <= {o.name for o in self._session.get_outputs()}:
+            raise ModelError(f"{self._source} does not give {', '.join(OUTPUTS)}")
+        # What a file says of its shapes need not be true: two empty boards of base 3 show it.
+        small = board(MIN_BASE)
+        planes = np.zeros((2, NUM_PLANES, *small.grid_shape), np.float32)
+        planes[:, 0].reshape(2, -1)[:, small.cell_to_grid] = 1
+        self._run(planes)
 
     def run(self, planes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The raw outputs policy_grid [B, H, W], policy_global [B, 2], value [B] for planes [B, C, H, W]."""
+        """The raw outputs policy_grid [B, H, W], policy_global [B, 2], value [B] for planes [B, C, H, W].
+
+        Raises:
+            ModelError: the model fails on them, or gives other shapes, or numbers that are not finite or, for values,
+                not in [-1, 1].
+        """
         if self._pool is None or len(planes) < 2 * self._threads:
             return self._run(planes)
         shares = list(self._pool.map(self._run, np.array_split(planes, self._threads)))
@@ -161,7 +156,22 @@ class OnnxEvaluator:
         return policy_grid, policy_global, value
 
     def _run(self, planes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        policy_grid, policy_global, value = self._session.run(list(OUTPUTS), {self._input: planes})
+        try:
+            policy_grid, policy_global, value = self._session.run(list(OUTPUTS), {INPUT: planes})
+        except Exception as error:
+            raise ModelError(f"{self._source} fails on planes of shape {planes.shape}: {_reason(error)}") from None
+        size, _, *grid = planes.shape
+        for name, output, shape in zip(
+            OUTPUTS, (policy_grid, policy_global, value), ((size, *grid), (size, 2), (size,)), strict=True
+        ):
+            if output.shape != shape or output.dtype != np.float32:
+                raise ModelError(
+                    f"{self._source} gives {name} as {output.dtype} {list(output.shape)} in place of {list(shape)}"
+                )
+            if not np.isfinite(output).all():
+                raise ModelError(f"{self._source} gives numbers that are not finite in {name}")
+        if not (np.abs(value) <= _MAX_VALUE).all():
+            raise ModelError(f"{self._source} gives a value outside -1 to 1")
         return policy_grid, policy_global, value
 
     def evaluate(self, leaves: Env) -> tuple[FloatArray, FloatArray]:
@@ -175,3 +185,9 @@ class OnnxEvaluator:
             policy_grid, policy_global, values[running] = self.run(leaves.observation[running])
             logits[running] = gather_logits(leaves, policy_grid, policy_global)
         return logits, values
+
+
+def _reason(error: Exception) -> str:
+    """What ONNX Runtime complains of, in one line."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:160] if lines else type(error).__name__
