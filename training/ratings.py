@@ -6,30 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import minimize
 from scipy.special import expit
 
-Floats = npt.NDArray[np.float64]
+from training.resampling import Floats, Meeting, Pair, meetings
+
+__all__ = ["ELO", "Pair", "Rating", "Ratings", "fit_ratings"]
 
 ELO = float(np.log(10) / 400)
 """Log-odds of a win for each point of Elo."""
 
-_QUANTILE = 1.959964
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Games of one opening between two players, seats exchanged from one to the next; the unit of chance.
-
-    Attributes:
-        first, second: the players.
-        results: for each game, whether `first` had seat 0, and whether `first` won.
-    """
-
-    first: str
-    second: str
-    results: tuple[tuple[bool, bool], ...]
+_MAX_STEPS = 500
+_EXACT = 1e-9  # in log-odds: a millionth of a point of Elo
 
 
 @dataclass(frozen=True)
@@ -48,11 +35,13 @@ class Ratings:
 
     Attributes:
         players: the rating of each.
-        first_seat: advantage of seat 0, in Elo.
+        first_seat: advantage of seat 0, in Elo; first_seat_low, first_seat_high: its 95 % interval.
     """
 
     players: dict[str, Rating]
     first_seat: float
+    first_seat_low: float
+    first_seat_high: float
 
 
 def fit_ratings(
@@ -60,126 +49,80 @@ def fit_ratings(
     anchor: str,
     rng: np.random.Generator,
     prior_sd: float = 1500.0,
-    resamples: int = 300,
+    resamples: int = 1000,
 ) -> Ratings:
     """Ratings by penalised logistic regression, a term for the first seat in it.
 
-    The intervals come from fits to pairs drawn anew, with replacement. Where a player has won or lost all its games
-    that says nothing, all draws being alike: there they are at least those of the fit's own curvature.
+    The intervals come from fits to results drawn anew, pair by pair (`Meeting.draw`), each under a prior that is drawn
+    anew too: where all games were won by one side, the results bound the interval on one side and the prior on the
+    other. The weight of results that were not seen is one game for each parameter, which is that of Jeffreys' prior.
 
     Args:
-        pairs: at least one.
+        pairs: at least one game.
         anchor: the player whose rating is 0; it need not have played.
         rng: draws the resamples.
-        prior_sd: standard deviation of the ratings' Gaussian prior round the anchor, in Elo: keeps what won all its
-            games finite.
-        resamples: fits to pairs drawn anew.
+        prior_sd: standard deviation of the Gaussian prior of ratings and first seat round 0, in Elo: keeps what won all
+            its games finite.
+        resamples: fits to results drawn anew.
+    Source: Firth 1993, Bias reduction of maximum likelihood estimates (the weight); Newton and Raftery 1994,
+        Approximate Bayesian inference with the weighted likelihood bootstrap.
     """
-    names = sorted({anchor, *(name for p in pairs for name in (p.first, p.second))})
-    index = {name: i for i, name in enumerate(names)}
-    problem = _Problem(pairs, index, index[anchor], prior_sd * ELO)
-    best, covariance = problem.fit(problem.counts(np.ones(len(pairs))))
-    draws = np.array([problem.fit(problem.counts(_resample(len(pairs), rng)), best)[0] for _ in range(resamples)])
-    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    spread = _QUANTILE * np.sqrt(np.diag(covariance))
-    games, wins = problem.totals()
-    one_sided = (wins == 0) | (wins == games)
-    low[:-1] = np.where(one_sided, np.minimum(low[:-1], best[:-1] - spread[:-1]), low[:-1])
-    high[:-1] = np.where(one_sided, np.maximum(high[:-1], best[:-1] + spread[:-1]), high[:-1])
-    players = {
-        name: Rating(best[i] / ELO, low[i] / ELO, high[i] / ELO, int(games[i]))
-        if name != anchor
-        else Rating(0, 0, 0, int(games[i]))
-        for name, i in index.items()
-    }
-    return Ratings(players, best[-1] / ELO)
+    met = meetings(pairs)
+    names = sorted({anchor, *(name for m in met for name in (m.first, m.second))})
+    free = [name for name in names if name != anchor]
+    design, sd = _design(met, free), prior_sd * ELO
+    best = _fit(design, np.array([[m.totals for m in met]]), np.zeros((1, len(free) + 1)), sd)[0]
+    weight = len(names) / 2 / len(met)
+    drawn = np.stack([m.draw(rng, resamples, weight) for m in met], axis=1)
+    draws = _fit(design, drawn, rng.normal(0, sd, (resamples, len(best))), sd, best)
+    rows = np.stack([best, *np.quantile(draws, [0.025, 0.975], axis=0)], axis=1) / ELO
+    games = dict.fromkeys(names, 0)
+    for m in met:
+        games[m.first] += m.games
+        games[m.second] += m.games
+    players = {anchor: Rating(0.0, 0.0, 0.0, games[anchor])}
+    for name, (elo, low, high) in zip(free, rows[:-1].tolist(), strict=True):
+        players[name] = Rating(elo, low, high, games[name])
+    return Ratings({name: players[name] for name in names}, *rows[-1].tolist())
 
 
-def _sums(cells: npt.NDArray[np.int64], values: Floats, size: int) -> Floats:
-    """The sum of the values in each of so many cells."""
-    return np.asarray(np.bincount(cells, values, size), np.float64)
+def _design(met: Sequence[Meeting], free: Sequence[str]) -> Floats:
+    """float64 [2 M, P]: who plays in seat 0 (1) and in seat 1 (-1), and seat 0 itself, two rows for each meeting."""
+    out = np.zeros((2 * len(met), len(free) + 1))
+    out[:, -1] = 1
+    column = {name: i for i, name in enumerate(free)}
+    for row, m in enumerate(met):
+        for name, sign in ((m.first, 1), (m.second, -1)):
+            if name in column:
+                out[2 * row : 2 * row + 2, column[name]] = (sign, -sign)
+    return out
 
 
-def _resample(count: int, rng: np.random.Generator) -> Floats:
-    """How often each of so many pairs is drawn in as many draws with replacement."""
-    return np.bincount(rng.integers(0, count, count), minlength=count).astype(np.float64)
+def _fit(design: Floats, totals: Floats, centres: Floats, prior_sd: float, start: Floats | None = None) -> Floats:
+    """The best parameters in log-odds for each of R sets of results, by Newton's method.
 
-
-class _Problem:
-    """Games counted by (player in seat 0, player in seat 1); parameters: log-odds ratings, then the first seat's."""
-
-    def __init__(self, pairs: Sequence[Pair], index: dict[str, int], anchor: int, prior_sd: float) -> None:
-        self.players, self._anchor, self._prior = len(index), anchor, 1 / prior_sd**2
-        rows = []
-        for number, pair in enumerate(pairs):
-            a, b = index[pair.first], index[pair.second]
-            rows += [(number, a, b, won) if seat else (number, b, a, not won) for seat, won in pair.results]
-        self._pair, black, white, won = np.array(rows, np.int64).T
-        self._won = won.astype(bool)
-        cells, self._cell = np.unique(black * self.players + white, return_inverse=True)
-        self._black, self._white = cells // self.players, cells % self.players
-
-    def counts(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Games and wins of seat 0 in each cell, each pair counted so often."""
-        by_game = weights[self._pair]
-        size = len(self._black)
-        return _sums(self._cell, by_game, size), _sums(self._cell, by_game * self._won, size)
-
-    def totals(self) -> tuple[Floats, Floats]:
-        """Games and wins of each player."""
-        games, wins = self.counts(np.ones(self._pair.max() + 1))
-        return self._by_player(games, games), self._by_player(wins, games - wins)
-
-    def _by_player(self, black: Floats, white: Floats) -> Floats:
-        """Sum over the cells of what each gives to its two players."""
-        return _sums(self._black, black, self.players) + _sums(self._white, white, self.players)
-
-    def fit(
-        self,
-        counts: tuple[Floats, Floats],
-        start: Floats | None = None,
-    ) -> tuple[Floats, Floats]:
-        """The best parameters and the inverse curvature there."""
-        games, wins = counts
-        size = self.players + 1
-        penalty = np.full(size, self._prior)
-        penalty[self._anchor] = 1e9  # holds the anchor at 0
-
-        def odds(x: Floats) -> Floats:
-            return np.asarray(x[self._black] - x[self._white] + x[-1])
-
-        def loss(x: Floats) -> tuple[float, Floats]:
-            z = odds(x)
-            value = float((games * np.logaddexp(0, z) - wins * z).sum() + 0.5 * (penalty * x * x).sum())
-            slope = games * expit(z) - wins
-            gradient = penalty * x
-            gradient[:-1] += np.bincount(self._black, slope, self.players) - np.bincount(
-                self._white, slope, self.players
-            )
-            gradient[-1] += slope.sum()
-            return value, gradient
-
-        def curvature(x: Floats) -> Floats:
-            p = expit(odds(x))
-            weight = games * p * (1 - p)
-            out = np.diag(penalty)
-            last = np.full(len(weight), size - 1)
-            for sign, rows, columns in (
-                (1, self._black, self._black),
-                (1, self._white, self._white),
-                (-1, self._black, self._white),
-                (-1, self._white, self._black),
-                (1, self._black, last),
-                (1, last, self._black),
-                (-1, self._white, last),
-                (-1, last, self._white),
-                (1, last, last),
-            ):
-                np.add.at(out, (rows, columns), sign * weight)
-            return out
-
-        found = minimize(
-            loss, np.zeros(size) if start is None else start, jac=True, hess=curvature, method="trust-exact"
-        )
-        best: Floats = found.x
-        return best, np.asarray(np.linalg.inv(curvature(best)), np.float64)
+    Args:
+        design: float64 [2 M, P].
+        totals: float64 [R, M, 4]; see `Meeting.kinds`.
+        centres: float64 [R, P], the means of the prior.
+        start: float64 [P], where to begin; 0 if None.
+    Returns:
+        float64 [R, P].
+    """
+    rows, (cells, size) = len(totals), design.shape
+    games, wins = totals[:, :, 0::2].reshape(rows, cells), totals[:, :, 1::2].reshape(rows, cells)
+    squares = (design[:, :, None] * design[:, None, :]).reshape(cells, -1)
+    precision = 1 / prior_sd**2
+    x = np.tile(np.zeros(size) if start is None else start, (rows, 1))
+    for _ in range(_MAX_STEPS):
+        p = expit(x @ design.T)
+        gradient = (wins - games * p) @ design - precision * (x - centres)
+        curvature = (games * p * (1 - p) @ squares).reshape(rows, size, size) + precision * np.eye(size)
+        step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
+        # Steps that move no game's log-odds by more than 1 cannot miss: Bach 2010, Self-concordant analysis for
+        # logistic regression.
+        moved = np.abs(step @ design.T).max(axis=1, keepdims=True)
+        x += step / np.maximum(moved, 1)
+        if moved.max() < _EXACT:
+            break
+    return x
