@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from lifeline.commands import bench, game, gtp, records, training
+from lifeline.commands import arena, bench, game, gtp, models, records, training
 from lifeline.errors import LifelineError
 
 app = typer.Typer(
@@ -24,7 +24,10 @@ for command in (
     training.train,
     training.pack,
     training.runs,
+    models.export,
     records.records,
+    arena.tournament,
+    arena.book,
 ):
     app.command()(command)
 

@@ -219,7 +219,7 @@ def final_table(console: Console, summary: Mapping[str, Any]) -> None:
 def _progress(status: Status) -> RenderableType:
     """The bar and how long still, or how long already where no end is known."""
     if status.seconds_left is None:
-        return Text(f"{_clock_text(status.elapsed)} so far, no end set")
+        return Text(f"{clock_text(status.elapsed)} so far, no end set")
     whole = status.elapsed + status.seconds_left
     done = min(1.0, max(0.0, status.elapsed / whole)) if whole > 0 else 1.0
     row = Table.grid(padding=(0, 2), expand=True)
@@ -283,10 +283,10 @@ def _losses(status: Status) -> str:
 def _left(status: Status) -> str:
     if status.seconds_left is None:
         return f"{status.elapsed / 60:.1f} min"
-    return f"{_clock_text(status.seconds_left)} left"
+    return f"{clock_text(status.seconds_left)} left"
 
 
-def _clock_text(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """Seconds as M:SS or H:MM:SS."""
     minutes, rest = divmod(max(0, int(seconds)), 60)
     return f"{minutes}:{rest:02d}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

@@ -1,4 +1,4 @@
-"""Self-play and rating games on a Ray cluster. The only file that knows of Ray.
+"""Self-play, rating games and tournaments on a Ray cluster. The only file that knows of Ray.
 
 Workers are actors. Each has two reports in flight at most, so a driver that is busy learning finds the next one ready,
 and one that is slow holds them up. A worker or node that dies is replaced; its unfinished games are gone, those it
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,13 @@ import ray
 import lifeline
 import training
 from lifeline.errors import LifelineError, RunError
+from lifeline.records import GameRecord
 from lifeline.search.evaluator import Evaluator, OnnxEvaluator
 from training.config import Config
 from training.evaluation import Job, JobResult, play_job
 from training.selfplay import SelfPlay
 from training.sources import SourceFigures, resident_bytes
+from training.tournament import MatchTable, Ticket, Tournament
 from training.trajectory import Arrays, Trajectory, pack, unpack
 
 _IN_FLIGHT = 2
@@ -110,6 +113,26 @@ class _EvaluationWorker:
         return play_job(job, self._config)
 
 
+def _connect(cores: int, address: str | None, gpus: int | None) -> None:
+    """Start Ray on this machine with so many cores, or join the cluster at an address."""
+    packages = [str(Path(m.__file__).parent) for m in (lifeline, training) if m.__file__]
+    try:
+        if address is None:
+            ray.init(
+                num_cpus=cores,
+                num_gpus=gpus,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="ERROR",
+            )
+        else:
+            # Nodes need the same versions of everything else; this project's own code travels along.
+            ray.init(address=address, log_to_driver=False, runtime_env={"py_modules": packages})
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+        raise RunError(f"cannot {'start Ray' if address is None else f'join {address}'}: {reason}") from None
+
+
 class Cluster:
     """Workers of one run, on this machine or a running cluster.
 
@@ -131,7 +154,7 @@ class Cluster:
         self._config, self._session = config, session
         self._owned = not ray.is_initialized()
         if self._owned:
-            self._connect(config, address, gpus)
+            _connect(os.cpu_count() or 1 if config.workers == "auto" else int(config.workers), address, gpus)
         cores = int(ray.cluster_resources().get("CPU", 1))
         found = ray.cluster_resources().get("GPU", 0)
         by_gpu = int(found / config.worker_gpus) if config.worker_gpus else cores
@@ -151,25 +174,6 @@ class Cluster:
         self._order: deque[int] = deque()
         self._rater: Any = None
         self._rating: Any = None
-
-    def _connect(self, config: Config, address: str | None, gpus: int | None) -> None:
-        count = os.cpu_count() or 1 if config.workers == "auto" else int(config.workers)
-        packages = [str(Path(m.__file__).parent) for m in (lifeline, training) if m.__file__]
-        try:
-            if address is None:
-                ray.init(
-                    num_cpus=count,
-                    num_gpus=gpus,
-                    include_dashboard=False,
-                    log_to_driver=False,
-                    logging_level="ERROR",
-                )
-            else:
-                # Nodes need the same versions of everything else; this project's own code travels along.
-                ray.init(address=address, log_to_driver=False, runtime_env={"py_modules": packages})
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
-            raise RunError(f"cannot {'start Ray' if address is None else f'join {address}'}: {reason}") from None
 
     def figures(self) -> SourceFigures:
         """How the workers are doing; alive are those that have reported since they were started."""
@@ -306,6 +310,114 @@ class Cluster:
         self._pending.clear()
         if self._owned:
             ray.shutdown()
+
+
+class _MatchWorker:
+    """An actor that plays games of a tournament."""
+
+    def __init__(self, tournament: list[Any]) -> None:
+        self._table = MatchTable(ray.get(tournament[0]))
+
+    def play(self, tickets: Sequence[Ticket]) -> list[GameRecord]:
+        """Play these games; see `MatchTable.play`."""
+        return self._table.play(tickets)
+
+    def pid(self) -> int:
+        """Process id of the worker."""
+        return os.getpid()
+
+    def close(self) -> None:
+        """End the programs that play here."""
+        self._table.close()
+
+
+class MatchCluster:
+    """Workers of a tournament, on this machine or a running cluster; each plays one bundle of games at a time.
+
+    A worker that dies is replaced, and what it was playing is played anew.
+
+    Args:
+        tournament: what is played.
+        workers: how many; None = one a core of the cluster.
+        address: of a running cluster; None starts Ray on this machine.
+
+    Attributes:
+        restarts: workers replaced.
+
+    Raises:
+        RunError: the cluster cannot be reached.
+    """
+
+    def __init__(self, tournament: Tournament, workers: int | None, address: str | None) -> None:
+        self._owned = not ray.is_initialized()
+        if self._owned:
+            _connect(workers or os.cpu_count() or 1, address, gpus=0)
+        self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.restarts = 0
+        self._deaths = 0
+        self._tournament = [ray.put(tournament)]
+        self._actors = [self._start() for _ in range(self.workers)]
+        self._playing: dict[Any, tuple[int, list[Ticket]]] = {}
+
+    def _start(self) -> Any:
+        options: dict[str, Any] = {"num_cpus": 1, "max_restarts": 0, "runtime_env": {"env_vars": _ONE_THREAD}}
+        return ray.remote(_MatchWorker).options(**options).remote(self._tournament)
+
+    def run(self, bundles: Iterable[list[Ticket]], timeout: float = 1.0) -> Iterator[list[GameRecord]]:
+        """Play bundles of games, and give the records of each as it is done.
+
+        Gives an empty list now and then while nothing is done, so that a caller can look about.
+
+        Raises:
+            RunError: workers die faster than they play, or a player cannot play at all.
+        """
+        waiting, idle = deque(bundles), set(range(self.workers))
+        while waiting or self._playing:
+            while waiting and idle:
+                self._hand(idle.pop(), waiting.popleft())
+            ready, _ = ray.wait(list(self._playing), num_returns=1, timeout=timeout)
+            if not ready:
+                yield []
+            for reference in ready:
+                number, bundle = self._playing.pop(reference)
+                idle.add(number)
+                try:
+                    records: list[GameRecord] = ray.get(reference)
+                except ray.exceptions.RayTaskError as error:
+                    if isinstance(error.cause, LifelineError):
+                        raise RunError(str(error.cause)) from None
+                    self._replace(number, str(error.cause or error))
+                    waiting.appendleft(bundle)
+                except ray.exceptions.RayError as error:
+                    self._replace(number, str(error))
+                    waiting.appendleft(bundle)
+                else:
+                    self._deaths = 0
+                    yield records
+
+    def _hand(self, number: int, bundle: list[Ticket]) -> None:
+        self._playing[self._actors[number].play.remote(bundle)] = number, bundle
+
+    def _replace(self, number: int, reason: str) -> None:
+        self.restarts += 1
+        self._deaths += 1
+        if self._deaths > _MAX_DEATHS:
+            line = reason.strip().splitlines()[-1][:200] if reason.strip() else "no reason given"
+            raise RunError(f"workers died {self._deaths} times without one game between: {line}")
+        ray.kill(self._actors[number])
+        self._actors[number] = self._start()
+
+    def close(self) -> None:
+        """Stop all workers, and Ray if it was started here. Games under way are given up."""
+        closing = [actor.close.remote() for number, actor in enumerate(self._actors) if self._is_idle(number)]
+        ray.wait(closing, num_returns=len(closing), timeout=5) if closing else None
+        for actor in self._actors:
+            ray.kill(actor)
+        if self._owned:
+            ray.shutdown()
+
+    def _is_idle(self, number: int) -> bool:
+        return all(busy != number for busy, _ in self._playing.values())
 
 
 # Each worker is one thread: whatever library would start more is told not to.
