@@ -51,7 +51,7 @@ def refusal(of, line):
 
 def snapshot(of):
     """All that a command can change, but for the player's memory."""
-    return {name: value for name, value in vars(of.session).items() if name != "_warm"}
+    return {name: value for name, value in vars(of.session).items() if name != "_prepared"}
 
 
 def play(of, *moves):

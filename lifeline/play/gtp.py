@@ -5,6 +5,7 @@ Source: Gunnar Farnebäck, Specification of the Go Text Protocol, version 2, dra
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import threading
@@ -166,7 +167,7 @@ def serve(engine: GtpEngine, reader: LineReader, out: BinaryIO) -> None:
             if answer is None:
                 continue
             if answer.fault:
-                print(answer.fault, file=sys.stderr, flush=True)
+                _complain(answer.fault)
             say(answer.head() + "\n")
             if answer.analysis is not None:
                 _tell(answer.analysis, reader, say)
@@ -184,11 +185,16 @@ def _tell(analysis: Analysis, reader: LineReader, say: Callable[[str], None]) ->
         try:
             line = next(lines, None)
         except Exception:
-            traceback.print_exc()
+            _complain(traceback.format_exc())
             return
         if line is None:
             return
         say(line + "\n")
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError):  # nobody hears that: no reason to end a game
+        print(text, file=sys.stderr, flush=True)
 
 
 def _one_line(message: str) -> str:

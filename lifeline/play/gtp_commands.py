@@ -91,7 +91,7 @@ class GtpSession:
     ) -> None:
         self._player_of, self._seeds, self._seconds, self._now = player_of, seeds, seconds, now
         self._settings: TimeSettings | None = None
-        self._warm = False
+        self._prepared: Player | None = None
         self.player = player_of(rules)
         self._begin(Position.start(rules))
 
@@ -107,8 +107,8 @@ class GtpSession:
             raise Refusal("unknown command")
         method, least, most = COMMANDS[command]
         if not least <= len(arguments) <= most:
-            wanted = f"{least}" if least == most else f"{least} or {most}"
-            raise Refusal(f"syntax error: {command} takes {wanted} arguments, not {len(arguments)}")
+            wanted = f"{most} argument{'' if most == 1 else 's'}" if least == most else f"{least} or {most} arguments"
+            raise Refusal(f"syntax error: {command} takes {wanted}, not {len(arguments)}")
         return method(self, arguments)
 
     def _begin(self, position: Position) -> None:
@@ -124,7 +124,10 @@ class GtpSession:
 
     def _change_rules(self, rules: Rules) -> None:
         if rules != self._rules:
-            self.player = self._player_of(rules)
+            player = self._player_of(rules)
+            if self._clocks:
+                self._prepare(player, rules)
+            self.player = player
         self._begin(Position.start(rules))
 
     @property
@@ -281,13 +284,18 @@ class GtpSession:
 
     def _time_settings(self, arguments: list[str]) -> str:
         settings = TimeSettings(_seconds(arguments[0]), _seconds(arguments[1]), _whole(arguments[2], "the stones"))
-        if not settings.unlimited and not self._warm:
-            # Kernels are loaded or compiled before the clock runs, by a player that learns nothing from it.
-            choose_move(self._player_of(self._rules), Position.start(self._rules), 0, (), 0.0)
-            self._warm = True
+        if not settings.unlimited:
+            self._prepare(self.player, self._rules)
         self._settings = settings
         self._start_clocks()
         return ""
+
+    def _prepare(self, player: Player, rules: Rules) -> None:
+        """Before a clock runs, load or compile what a player needs and let it learn how fast it is here."""
+        if player is not self._prepared:
+            for seconds in (0.0, 0.05):
+                choose_move(player, Position.start(rules), 0, (), seconds)
+            self._prepared = player
 
     def _time_left(self, arguments: list[str]) -> str:
         colour, left, stones = _colour(arguments[0]), _seconds(arguments[1]), _whole(arguments[2], "the stones")

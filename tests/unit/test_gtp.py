@@ -284,7 +284,7 @@ def test_the_score_is_the_winners_colour(position, score):
     [
         ("dance", "unknown command"),
         ("genmove_", "unknown command"),
-        ("boardsize", "syntax error: boardsize takes 1 arguments, not 0"),
+        ("boardsize", "syntax error: boardsize takes 1 argument, not 0"),
         ("boardsize 3 3", "syntax error"),
         ("boardsize big", "syntax error: the base must be a whole number, not 'big'"),
         ("boardsize -3", "syntax error"),
@@ -338,7 +338,7 @@ def test_the_score_is_the_winners_colour(position, score):
         ("lifeline-position 3/4/5/4/4 b 0 0 - 0", "row 5 has 4 cells where base 3 has 3: '4'"),
         ("lifeline-position 3/4/5/4/3 w 0 0 - 0", "the colour must be b after 0 turns, not 'w'"),
         ("lifeline-opening hex", "opening must be one of strong_pie, weak_pie, komi_pie, not 'hex'"),
-        ("lifeline-opening weak_pie now", "syntax error"),
+        ("lifeline-opening weak_pie now", "syntax error: lifeline-opening takes 0 or 1 arguments, not 2"),
         ("lifeline-adjacent_setup maybe", "adjacent_setup must be allowed or forbidden, not 'maybe'"),
         ("lifeline-legal_moves all", "syntax error"),
         ("lifeline-to_play b", "syntax error"),
@@ -500,11 +500,32 @@ def test_without_a_limit_a_move_takes_what_the_player_likes():
     ask(of, "time_settings 0 1 0")
     ask(of, "time_left b 1 0")
     ask(of, "genmove b")
+    assert player.given[0] is player.given[-1] is None
+
+
+def test_reg_genmove_knows_no_clock():
+    of, player = slow()
     ask(of, "time_settings 100 0 0")
-    ask(of, "reg_genmove w")
-    of.session._seconds = 0.5
-    ask(of, "reg_genmove w")
-    assert [player.given[i] for i in (0, 2, 3, 4)] == [None, None, None, 0.5]
+    ask(of, "reg_genmove b")
+    assert player.given[-1] is None
+    assert of.session._clocks["b"].left == 100
+
+
+def test_a_player_is_made_ready_once_before_the_clocks_run():
+    players = []
+
+    def player_of(rules):
+        players.append(Slow())
+        return players[-1]
+
+    of = engine(Rules(5), player_of)
+    ask(of, "boardsize 4")
+    assert [player.given for player in players] == [[], []]
+    ask(of, "time_settings 100 0 0")
+    ask(of, "time_settings 200 0 0")
+    ask(of, "clear_board")
+    ask(of, "boardsize 3")
+    assert [player.given for player in players] == [[], [0.0, 0.05], [0.0, 0.05]]
 
 
 def test_clocks_count_down_by_colour_unless_told():
@@ -514,7 +535,7 @@ def test_clocks_count_down_by_colour_unless_told():
         ask(of, f"genmove {colour}")
     clocks = of.session._clocks
     assert [clocks["b"].left, clocks["w"].left] == [294, 294]
-    assert player.given[2] < player.given[1]
+    assert player.given[-1] < player.given[-2]
     ask(of, "genmove b")
     ask(of, "time_left w 2 0")
     ask(of, "genmove w")
@@ -540,13 +561,12 @@ def test_clocks_stay_with_their_colours_in_a_swap():
 
 def test_seconds_for_a_move_are_a_limit_under_clocks_too():
     of, player = slow(seconds=0.5)
-    ask(of, "genmove b")
-    ask(of, "time_settings 300 0 0")
-    ask(of, "genmove b")
-    ask(of, "time_left w 1 0")
-    ask(of, "genmove w")
-    assert player.given[0] == player.given[2] == 0.5
-    assert player.given[3] < 0.1
+    given = []
+    for line in ("genmove b", "time_settings 300 0 0", "genmove b", "time_left w 1 0", "genmove w", "reg_genmove w"):
+        ask(of, line)
+        given.append(player.given[-1])
+    assert given[0] == given[2] == given[5] == 0.5
+    assert given[4] < 0.1
 
 
 def test_a_player_keeps_to_the_time_it_is_given():
