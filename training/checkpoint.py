@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,10 +74,21 @@ class Checkpoint:
 
     def arrays(self, name: str) -> Arrays:
         """The arrays saved under a name."""
-        return dict(safetensors.numpy.load(self._read(f"{name}.safetensors")))
+        file = f"{name}.safetensors"
+        with self._named(file):
+            return dict(safetensors.numpy.load(self._read(file)))
 
     def _load(self, file: str) -> dict[str, Tensor]:
-        return dict(safetensors.torch.load(self._read(file)))
+        with self._named(file):
+            return dict(safetensors.torch.load(self._read(file)))
+
+    @contextlib.contextmanager
+    def _named(self, file: str) -> Iterator[None]:
+        """What safetensors complains of is said of the file."""
+        try:
+            yield
+        except safetensors.SafetensorError as error:
+            raise CheckpointError(f"{self.path / file} is damaged: {error}") from None
 
     def _read(self, file: str) -> bytes:
         if file not in self.manifest["files"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -53,3 +54,10 @@ def place(config: Config, gpus: int) -> Placement:
     # The last ones: Ray, told of fewer GPUs than there are, gives out the first.
     learners = tuple(torch.device("cuda", index) for index in range(gpus - wanted, gpus))
     return Placement(learners, gpus - wanted if beside and wanted < gpus else None)
+
+
+def describe_devices(devices: Sequence[torch.device]) -> str:
+    """Devices in words, such as "cpu", "NVIDIA H200" or "4 x NVIDIA H200"."""
+    first = devices[0]
+    name = torch.cuda.get_device_name(first) if first.type == "cuda" else first.type
+    return name if len(devices) == 1 else f"{len(devices)} x {name}"

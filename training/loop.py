@@ -23,11 +23,12 @@ from training import checkpoint, rundir
 from training.arena import MatchResult, play_match
 from training.config import Config, SelfPlayConfig
 from training.console import LiveConsole
-from training.devices import count_gpus, place
+from training.devices import count_gpus, describe_devices, place
 from training.evaluation import Contestant, RatingBook, Schedule, rate
 from training.export import export_onnx
 from training.learner import Learner, Losses
 from training.monitor import Figures, Monitor, elo_curve
+from training.provenance import describe
 from training.ratings import Ratings
 from training.replay import ReplayBuffer
 from training.selfplay import SelfPlay, streams_of
@@ -261,16 +262,22 @@ class Run:
 
     def model(self) -> bytes:
         """The newest averaged weights as an ONNX file, with where they come from."""
-        entries = {
-            "base_trained": str(self.rules.base),
-            "opening_trained": self.rules.opening,
-            "games": str(self.games),
-            "samples": str(self.replay.total),
-            "learner_steps": str(self.learner.steps),
-            "training_seconds": f"{self.seconds:.0f}",
-            "licence": "MIT",
-        }
+        entries = describe(self.iteration, self._counters(), self.config, self._book.pairs)
         return export_onnx(self.config.network, self.learner.average_weights(), entries)
+
+    def _counters(self) -> dict[str, Any]:
+        """What a checkpoint says of the training behind it."""
+        return {
+            "games": self.games,
+            "samples": self.replay.total,
+            "window": self.replay.window,
+            "samples_used": self.samples_used,
+            "learner_steps": self.learner.steps,
+            "seconds": self.seconds,
+            "rating_seconds": self._rating_seconds,
+            "device": describe_devices(self._placement.learners),
+            "generators": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
+        }
 
     def _finished(self, elapsed: float) -> bool:
         c = self.config
@@ -348,16 +355,6 @@ class Run:
 
     def save(self, source: GameSource | None) -> Path:
         """Write a checkpoint now and remove those no longer wanted. The games it rests on are on disk already."""
-        counters = {
-            "games": self.games,
-            "samples": self.replay.total,
-            "window": self.replay.window,
-            "samples_used": self.samples_used,
-            "learner_steps": self.learner.steps,
-            "seconds": self.seconds,
-            "rating_seconds": self._rating_seconds,
-            "generators": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
-        }
         saved = checkpoint.save(
             self._checkpoints,
             self.iteration,
@@ -365,7 +362,7 @@ class Run:
             {name: tensor.cpu().contiguous() for name, tensor in self.learner.average_weights().items()},
             self.learner.state(),
             {"selfplay": source.state()} if isinstance(source, LocalSource) else {},
-            counters,
+            self._counters(),
         )
         self._saved = self.iteration
         checkpoint.clean_up(self._checkpoints, self.config.checkpoint.keep_last, self.config.checkpoint.keep_every)

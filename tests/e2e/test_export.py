@@ -1,0 +1,42 @@
+"""`lifeline export` as a user meets it: a run trained, exported, played with; and what it refuses."""
+
+import numpy as np
+import pytest
+
+from lifeline import BatchEnv, Rules
+from lifeline.search.evaluator import OnnxEvaluator
+from tiny_run import TINY, lifeline, write_config
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of three iterations."""
+    folder = tmp_path_factory.mktemp("run")
+    path = write_config(folder, max_iterations=3, evaluation=TINY["evaluation"] | {"games": 0})
+    code, _, err = lifeline("train", path, "--run-dir", folder / "run")
+    assert code == 0, err
+    return folder / "run"
+
+
+def test_an_exported_run_is_the_bot_of_the_run(run, tmp_path):
+    code, out, err = lifeline("export", run, "--out", tmp_path / "mine.onnx")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].startswith("1000 positions of bases 3 to 12")
+    bot, mine = OnnxEvaluator(run / "bot.onnx"), OnnxEvaluator(tmp_path / "mine.onnx")
+    env = BatchEnv(Rules(5), 8)
+    env.step_random(np.arange(8) * 3, np.array([1], np.uint64))
+    for got, want in zip(mine.evaluate(env), bot.evaluate(env), strict=True):
+        assert (got == want).all()
+    # What training writes and what is exported of it say the same of themselves.
+    assert mine.metadata.keys() == bot.metadata.keys()
+    differing = {key for key in bot.metadata if mine.metadata[key] != bot.metadata[key]}
+    assert differing <= {"date", "sha256"}
+    assert bot.metadata["learner_device"] == "cpu"
+    assert bot.metadata["iterations"] == "3"
+
+
+def test_refusals_are_one_line(tmp_path):
+    code, out, err = lifeline("export", tmp_path, "--out", tmp_path / "x.onnx")
+    assert (code, out) == (1, "")
+    assert err == f"lifeline: {tmp_path} is no checkpoint and holds none\n"
+    assert not list(tmp_path.iterdir())

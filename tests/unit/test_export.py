@@ -1,0 +1,346 @@
+"""`lifeline export`: what is written is the network it was made of, and says where it comes from; or nothing is."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+import typer
+from onnx import TensorProto
+
+import training.export
+from lifeline import BatchEnv, CheckpointError, ModelError, Rules
+from lifeline.commands.models import export
+from lifeline.model_file import MODEL_FORMAT
+from lifeline.observation import PLANES
+from lifeline.onnx_file import OPERATORS
+from lifeline.rules import OPENINGS
+from lifeline.search.evaluator import OnnxEvaluator
+from lifeline.version import __version__
+from training import checkpoint, rundir, verify
+from training.config import Config, GameConfig, NetworkConfig
+from training.evaluation import RatingBook
+from training.export import export_onnx
+from training.network import Network
+from training.provenance import LICENCE
+from training.ratings import Pair
+
+ROOT = Path(__file__).parents[2]
+TINY = NetworkConfig(blocks=1, channels=8, pool_every=1, head_channels=4, value_hidden=8)
+COUNTERS = {
+    "games": 120,
+    "samples": 2_400,
+    "samples_used": 9_600,
+    "learner_steps": 300,
+    "seconds": 61.4,
+    "device": "cpu",
+    "generators": {},
+}
+
+
+def lively_weights(seed=0):
+    """Weights of which every one matters: a new network's blocks do nothing yet."""
+    torch.manual_seed(seed)
+    network = Network(TINY)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    return network.state_dict()
+
+
+@pytest.fixture(scope="module")
+def few():
+    """Two positions of each base and opening."""
+    return verify.real_positions(60)
+
+
+@pytest.fixture
+def few_positions(monkeypatch, few):
+    """Comparisons over those, where something else is tested."""
+    monkeypatch.setattr(verify, "real_positions", lambda: few)
+
+
+def save(folder, iteration=40, weights=None, network=None, counters=None):
+    """A checkpoint of a tiny network, in a folder of checkpoints."""
+    sizes = TINY.model_dump(mode="json") if network is None else network
+    state = lively_weights() if weights is None else weights
+    return checkpoint.save(folder, iteration, sizes, state, {}, {}, COUNTERS if counters is None else counters).path
+
+
+def make_run(folder, **settings):
+    """A run's directory with a checkpoint and rating games."""
+    rundir.create(Config(network=TINY, **settings), folder)
+    save(folder / rundir.CHECKPOINTS, 20)
+    save(folder / rundir.CHECKPOINTS, 40)
+    book = RatingBook(folder / rundir.RATINGS_FILE)
+    book.add([Pair("iteration-00000016", "random", ((True, True), (False, True)))] * 9)
+    book.add([Pair("iteration-00000032", "iteration-00000016", ((True, True), (False, False)))] * 7)
+    book.add([Pair("iteration-00000032", "random", ((True, True), (False, True)))] * 8)
+    return folder
+
+
+def run_export(source, out, **options):
+    export(source, out, **{"half": False, "licence": None, "note": None, **options})
+    return OnnxEvaluator(out).metadata
+
+
+def test_positions_are_of_all_boards_and_openings_and_exercise_every_plane():
+    positions = verify.real_positions()
+    assert [(part.base, len(part)) for part in positions] == [(base, 100) for base in range(3, 13)]
+    for part in positions:
+        openings = [name.split()[0] for name in part.names]
+        assert {openings.count(opening) for opening in OPENINGS} == {33, 34}
+        assert part.legal.any(axis=1).all()
+        assert len(set(part.names)) > 90
+    for plane in range(positions[0].planes.shape[1]):
+        assert any(part.planes[:, plane].any() for part in positions)
+
+
+def test_a_run_is_exported_with_all_that_is_known_of_it(tmp_path, capsys):
+    run = make_run(tmp_path / "run")
+    metadata = run_export(run, tmp_path / "bot.onnx", note="of a test")
+    out = capsys.readouterr().out
+    assert re.search(r"1000 positions of bases 3 to 12 and 3 openings, batches of 1, 7, 256: largest difference", out)
+    assert re.search(r"bot\.onnx: iteration-00000040, 1 blocks of 8, 0\.\d\d MB", out)
+    known = {
+        "program": f"lifeline {__version__}",
+        "precision": "float32",
+        "licence": "MIT",
+        "note": "of a test",
+        "iterations": "40",
+        "games": "120",
+        "samples": "2400",
+        "samples_used": "9600",
+        "learner_steps": "300",
+        "training_seconds": "61",
+        "learner_device": "cpu",
+        "bases_trained": "3",
+        "opening_trained": "strong_pie",
+    }
+    assert {key: metadata[key] for key in known} == known
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", metadata["date"])
+    assert NetworkConfig.model_validate_json(metadata["network"]) == TINY
+    rating = json.loads(metadata["rating"])
+    assert rating["model"] == "iteration-00000032"
+    assert rating["games"] == 30
+    assert rating["interval_95"][0] <= rating["elo"] <= rating["interval_95"][1]
+    assert rating["simulations"] == 64
+    assert rating["scale"] == "Elo among the players of this run, random = 0"
+    assert [p.name for p in tmp_path.iterdir() if p.name != "run"] == ["bot.onnx"]
+
+
+def test_an_older_checkpoint_is_not_given_the_rating_of_a_newer_model(tmp_path, few_positions):
+    run = make_run(tmp_path / "run", game=GameConfig(base=4, opening="komi_pie", komi=3))
+    metadata = run_export(run / "checkpoints" / "iteration-00000020", tmp_path / "bot.onnx")
+    assert json.loads(metadata["rating"])["model"] == "iteration-00000016"
+    assert (metadata["bases_trained"], metadata["komi_trained"]) == ("4", "3")
+    assert metadata["adjacent_setup_trained"] == "allowed"
+
+
+def test_of_a_checkpoint_alone_only_what_it_says_itself_is_told(tmp_path, few_positions):
+    metadata = run_export(save(tmp_path), tmp_path / "bot.onnx", licence="CC0-1.0")
+    assert metadata["games"] == "120"
+    assert metadata["licence"] == "CC0-1.0"
+    assert not {"bases_trained", "opening_trained", "rating", "note", "half_difference"} & set(metadata)
+    metadata = run_export(save(tmp_path, counters={}), tmp_path / "bot.onnx")
+    assert not {"games", "training_seconds", "learner_device"} & set(metadata)
+
+
+def test_the_licence_is_the_one_of_this_project():
+    assert (ROOT / "LICENSE").read_text().startswith(f"{LICENCE} License")
+
+
+def bias_moved(config, weights, metadata=None, half=False):
+    """An exporter that gets one number slightly wrong."""
+    return export_onnx(config, weights | {"value_out.bias": weights["value_out.bias"] + 1e-3}, metadata, half)
+
+
+def other_weights(config, weights, metadata=None, half=False):
+    return export_onnx(config, lively_weights(seed=1), metadata, half)
+
+
+@pytest.mark.parametrize("wrong", [bias_moved, other_weights])
+@pytest.mark.parametrize("half", [False, True])
+def test_a_model_that_is_not_the_network_is_not_written(tmp_path, monkeypatch, few_positions, wrong, half):
+    monkeypatch.setattr(training.export, "export_onnx", wrong)
+    source, out = save(tmp_path / "checkpoints"), tmp_path / "bot.onnx"
+    message = r"not the network it was made of: they differ by [\d.e-]+ \(\w+, base \d+, batch of \d+\)"
+    with pytest.raises(ModelError, match=message) as caught:
+        run_export(source, out, half=half)
+    assert "\n" not in str(caught.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["checkpoints"]
+    out.write_bytes(b"the old one")
+    with pytest.raises(ModelError, match=message):
+        run_export(source, out, half=half)
+    assert out.read_bytes() == b"the old one"
+    assert {p.name for p in tmp_path.iterdir()} == {"checkpoints", "bot.onnx"}
+
+
+def test_the_largest_difference_is_the_one_that_is_named(few):
+    positions = few
+    weights = lively_weights()
+    wanted = verify.judge(positions, TINY, weights)
+    model = export_onnx(TINY, weights)
+    near = verify.compare(model, positions, wanted)
+    assert near.difference < 1e-5
+    wanted[4].policy_global[3, 1] += 3e-5 * (1 + abs(wanted[4].policy_global[3, 1]))
+    moved = verify.compare(model, positions, wanted)
+    assert moved.difference == pytest.approx(3e-5, rel=0.3)
+    assert moved.where.startswith("policy_global, base 7, batch of ")
+    wanted[9].value[5] = np.nan
+    with pytest.raises(ModelError, match=r"\(value, base 12, batch of 1\)") as caught:
+        verify.compare(model, positions, wanted)
+    assert positions[9].names[5] in str(caught.value)
+
+
+def test_logits_of_illegal_cells_are_not_compared(few):
+    positions = few
+    wanted = verify.judge(positions, TINY, lively_weights())
+    for part, judgement in zip(positions, wanted, strict=True):
+        judgement.policy_cells[~part.legal[:, :-2]] = np.nan
+    verify.compare(export_onnx(TINY, lively_weights()), positions, wanted)
+
+
+def test_progress_rises_to_the_end(few):
+    weights, shares = lively_weights(), []
+    verify.compare(export_onnx(TINY, weights), few, verify.judge(few, TINY, weights), shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def weight_bytes(path):
+    return sum(len(initializer.raw_data) for initializer in onnx.load_model(path).graph.initializer)
+
+
+def test_half_models_store_float16_and_compute_in_float32(tmp_path, capsys, few, few_positions):
+    source = save(tmp_path)
+    full, half = tmp_path / "full.onnx", tmp_path / "half.onnx"
+    run_export(source, full)
+    metadata = run_export(source, half, half=True)
+    assert "float16 against float32 weights on 60 positions: value " in capsys.readouterr().out
+    assert metadata["precision"] == "float16 weights, computed in float32"
+    model = onnx.load_model(half)
+    assert {i.data_type for i in model.graph.initializer} == {TensorProto.FLOAT16}
+    assert 2 * weight_bytes(half) == weight_bytes(full)
+    onnx.checker.check_model(model)
+    # The same bits as a float32 model of the rounded weights, not merely close ones.
+    planes = few[0].planes
+    rounded = OnnxEvaluator(export_onnx(TINY, verify.rounded(lively_weights())))
+    for got, want in zip(OnnxEvaluator(half).run(planes), rounded.run(planes), strict=True):
+        assert (got == want).all()
+    difference = json.loads(metadata["half_difference"])
+    assert difference["positions"] == 60
+    assert 0 < difference["value_mean"] < difference["value_max"] < 0.02
+    assert 0 < difference["policy_mean"] < difference["policy_max"] < 0.02
+    assert 0.9 < difference["same_move"] <= 1
+
+
+def test_the_difference_of_half_weights_is_measured_as_it_says(few):
+    positions = few[:1]
+    part = positions[0]
+    count, cells = len(part), part.legal.shape[1] - 2
+    one = verify.Judgement(np.zeros((count, cells), "f4"), np.zeros((count, 2), "f4"), np.zeros(count, "f4"))
+    shifted = one.policy_cells.copy()
+    row, (first, second) = 0, np.flatnonzero(part.legal[0, :cells])[:2]
+    shifted[row, second] = 50  # all of the policy on the second legal cell
+    values = np.zeros(count, "f4")
+    values[1] = -0.5
+    found = verify.half_difference(positions, [one], [verify.Judgement(shifted, one.policy_global, values)])
+    assert found.value_max == 0.5
+    assert found.value_mean == pytest.approx(0.5 / count)
+    assert found.policy_max == pytest.approx(1 - 1 / part.legal[0].sum())
+    assert found.policy_mean == pytest.approx(found.policy_max / count)
+    assert found.same_move == pytest.approx(1 - 1 / count)
+    assert first != second
+
+
+def test_weights_beyond_float16_are_refused_by_name(tmp_path, few_positions):
+    weights = lively_weights()
+    weights["value_hidden.weight"][0, 0] = 70_000
+    source, out = save(tmp_path, weights=weights), tmp_path / "bot.onnx"
+    with pytest.raises(
+        ModelError, match=r"float16 ends at 65504, the weight network\.value_hidden\.weight reaches 70000"
+    ):
+        run_export(source, out, half=True)
+    assert not out.exists()
+    run_export(source, out)
+
+
+def test_weights_that_are_not_finite_are_refused_by_name(tmp_path):
+    weights = lively_weights()
+    weights["stem.bias"][3] = np.nan
+    with pytest.raises(ModelError, match=r"the weights are not finite: network\.stem\.bias"):
+        run_export(save(tmp_path, weights=weights), tmp_path / "bot.onnx")
+
+
+def test_a_place_that_cannot_be_written_is_named_before_the_work(tmp_path):
+    source = save(tmp_path / "checkpoints")
+    (tmp_path / "folder.onnx").mkdir()
+    with pytest.raises(ModelError, match=r"cannot write .*folder\.onnx: it is a directory"):
+        run_export(source, tmp_path / "folder.onnx")
+    with pytest.raises(ModelError, match="there is no such directory"):
+        run_export(source, tmp_path / "missing" / "bot.onnx")
+    with pytest.raises(typer.BadParameter, match=r"must end in \.onnx"):
+        run_export(source, tmp_path / "bot.pt")
+
+
+def test_checkpoints_that_cannot_be_used_are_named(tmp_path, few_positions):
+    out = tmp_path / "bot.onnx"
+    with pytest.raises(CheckpointError, match="is no checkpoint and holds none"):
+        run_export(tmp_path / "nothing", out)
+    with pytest.raises(ModelError, match="the network entry is damaged"):
+        run_export(save(tmp_path, 1, network={"blocks": "many"}), out)
+    with pytest.raises(ModelError, match="the weights do not fit the network"):
+        run_export(save(tmp_path, 2, weights=lively_weights() | {"stem.bias": torch.zeros(9)}), out)
+    with pytest.raises(ModelError, match="the weights do not fit the network"):
+        run_export(save(tmp_path, 3, weights=lively_weights() | {"extra": torch.zeros(2)}), out)
+    with pytest.raises(CheckpointError, match="its counter games is no number but 'many'"):
+        run_export(save(tmp_path, 4, counters={"games": "many"}), out)
+    path = save(tmp_path, 5)
+    (path / checkpoint.WEIGHTS).write_bytes(b"x" * 99)
+    with pytest.raises(CheckpointError, match=r"weights\.safetensors is damaged"):
+        run_export(path, out)
+    assert not out.exists()
+
+
+def test_a_checkpoint_whose_sums_fit_but_whose_weights_are_none_is_named(tmp_path):
+    import hashlib
+
+    path = save(tmp_path)
+    (path / checkpoint.WEIGHTS).write_bytes(b"x" * 99)
+    manifest = json.loads((path / checkpoint.MANIFEST).read_text())
+    manifest["files"][checkpoint.WEIGHTS] = hashlib.sha256(b"x" * 99).hexdigest()
+    (path / checkpoint.MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(CheckpointError, match=r"weights\.safetensors is damaged"):
+        run_export(path, tmp_path / "bot.onnx")
+
+
+@pytest.mark.parametrize("note", ["\x1b[31mred", "x" * 10_001])
+def test_a_note_is_short_text(tmp_path, note):
+    with pytest.raises(ModelError, match="the model has metadata 'note'"):
+        run_export(save(tmp_path), tmp_path / "bot.onnx", note=note)
+
+
+def test_the_documentation_tells_the_truth(tmp_path, monkeypatch):
+    """Its code runs, its tables are those of the program."""
+    text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    (tmp_path / "bot.onnx").write_bytes(export_onnx(TINY, lively_weights()))
+    monkeypatch.chdir(tmp_path)
+    known: dict = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, "models.md", "exec"), known)
+    assert known["values"].shape == (16,)
+    # The planes written there by hand are those of the start, so the model says the same of both.
+    start = BatchEnv(Rules(3), 1)
+    assert (known["planes"] == start.observation).all()
+    for got, want in zip(
+        (known["policy_grid"], known["value"]), known["model"].run(start.observation)[::2], strict=True
+    ):
+        assert (got == want).all()
+    rows = [f"| {number} | `{name}` | {meaning} |" for number, (name, meaning) in enumerate(PLANES)]
+    assert "\n".join(rows) in text
+    assert f"{len(OPERATORS)} operators" in text
+    assert f"`lifeline_format` | {MODEL_FORMAT}:" in text
