@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lifeline.errors import CheckpointError
+from lifeline.errors import CheckpointError, ModelError
 from lifeline.files import write_atomic
+from lifeline.model_file import load_model
 from lifeline.play.openings import most_even, random_openings
 from lifeline.play.players import NetworkPlayer, Player, make_player
 from lifeline.search.evaluator import OnnxEvaluator
@@ -20,6 +22,8 @@ from lifeline.search.gumbel import GumbelConstants
 from training.arena import paired, pairs_of, play_games
 from training.config import Config
 from training.ratings import Pair, Ratings, fit_ratings
+
+log = logging.getLogger(__name__)
 
 ANCHOR = "random"
 # Random openings looked at for each that is played.
@@ -151,7 +155,7 @@ class Schedule:
         self._config, self._folder = config, folder
         self._times = folder / "entered.json"
         self.entered: dict[str, float] = json.loads(self._times.read_text()) if self._times.exists() else {}
-        self._models = [name for name in sorted(self.entered) if (folder / f"{name}.onnx").exists()]
+        self._models = [name for name in sorted(self.entered) if _is_usable(folder / f"{name}.onnx")]
         self._waiting: list[tuple[str, str]] = []
         self._last: float | None = None
 
@@ -185,3 +189,15 @@ class Schedule:
     def _contestant(self, name: str) -> Contestant:
         path = self._folder / f"{name}.onnx"
         return Contestant(name, path.read_bytes() if name in self._models else None)
+
+
+def _is_usable(path: Path) -> bool:
+    """Whether a model can go on playing: one that is damaged, or of an older version, does not end a run."""
+    if not path.exists():
+        return False
+    try:
+        load_model(path)
+    except ModelError as error:
+        log.warning("%s; it plays no more rating games", error)
+        return False
+    return True

@@ -123,19 +123,22 @@ class OnnxEvaluator:
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         try:
-            self._session = onnxruntime.InferenceSession(file.data, options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(
+                file.data,
+                options,
+                providers=["CPUExecutionProvider"],
+                enable_fallback=0,  # a second try would fail as the first did, and be announced on the standard output
+            )
+            inputs = [(i.name, i.type, len(i.shape), i.shape[1:2]) for i in self._session.get_inputs()]
+            outputs = {o.name for o in self._session.get_outputs()}
         except Exception as error:  # ONNX Runtime's errors have no common base
             raise ModelError(f"{self._source} is no usable ONNX model: {_reason(error)}") from None
+        if inputs != [(INPUT, "tensor(float)", 4, [NUM_PLANES])]:
+            raise ModelError(f"{self._source} does not take {INPUT}, float32 [B, {NUM_PLANES}, H, W]")
+        if not set(OUTPUTS) <= outputs:
+            raise ModelError(f"{self._source} does not give {', '.join(OUTPUTS)}")
         self._threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
-        self._check()
-
-    def _check(self) -> None:
-        found = [(i.name, i.type, len(i.shape), i.shape[1:2]) for i in self._session.get_inputs()]
-        if found != [(INPUT, "tensor(float)", 4, [NUM_PLANES])]:
-            raise ModelError(f"{self._source} does not take {INPUT}, float32 [B, {NUM_PLANES}, H, W]")
-        if not set(OUTPUTS) <= {o.name for o in self._session.get_outputs()}:
-            raise ModelError(f"{self._source} does not give {', '.join(OUTPUTS)}")
         # What a file says of its shapes need not be true: two empty boards of base 3 show it.
         small = board(MIN_BASE)
         planes = np.zeros((2, NUM_PLANES, *small.grid_shape), np.float32)
@@ -190,4 +193,5 @@ class OnnxEvaluator:
 def _reason(error: Exception) -> str:
     """What ONNX Runtime complains of, in one line."""
     lines = str(error).strip().splitlines()
-    return lines[0][:160] if lines else type(error).__name__
+    text = lines[0][:160] if lines else type(error).__name__
+    return "".join(c if c.isprintable() else "?" for c in text)  # it may quote the file

@@ -1,5 +1,7 @@
 """Ratings over a run: who meets whom, and a book of games that a kill leaves readable."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -53,7 +55,8 @@ def names(schedule):
     return out
 
 
-def test_the_newest_meets_the_one_before_one_half_as_old_and_the_baselines(tmp_path):
+def test_the_newest_meets_the_one_before_one_half_as_old_and_the_baselines(tmp_path, monkeypatch):
+    monkeypatch.setattr("training.evaluation.load_model", Path)  # who meets whom does not hang on what is in the files
     schedule = Schedule(build_config(TINY, "test"), tmp_path)
     assert schedule.is_due(0)
     for iteration in (10, 20, 30, 40):
@@ -67,6 +70,20 @@ def test_the_newest_meets_the_one_before_one_half_as_old_and_the_baselines(tmp_p
     again.enter(50, b"50", 100.0)
     assert [pair[1] for pair in names(again)][:3] == ["random", "iteration-00000040", "iteration-00000030"]
     assert again.entered["iteration-00000010"] == 10
+
+
+def test_a_run_goes_on_without_rating_models_it_cannot_use(tmp_path, caplog):
+    schedule = Schedule(build_config(TINY, "test"), tmp_path)
+    for iteration in (10, 20):
+        schedule.enter(iteration, b"of an older version", float(iteration))
+    again = Schedule(build_config(TINY, "test"), tmp_path)
+    assert [r.message.split()[0] for r in caplog.records] == [
+        str(tmp_path / f"iteration-000000{n}.onnx") for n in (10, 20)
+    ]
+    assert all(r.message.endswith("; it plays no more rating games") for r in caplog.records)
+    again.enter(30, b"30", 30.0)
+    assert [pair[1] for pair in names(again)] == ["random", "rollout:10"]
+    assert list(again.entered) == ["iteration-00000010", "iteration-00000020", "iteration-00000030"]
 
 
 def test_models_enter_ever_more_seldom(tmp_path):

@@ -22,6 +22,7 @@ from lifeline.search.evaluator import OnnxEvaluator
 from lifeline.version import __version__
 from training import checkpoint, rundir, verify
 from training.config import Config, GameConfig, NetworkConfig
+from training.devices import describe_devices
 from training.evaluation import RatingBook
 from training.export import export_onnx
 from training.network import Network
@@ -151,6 +152,12 @@ def test_of_a_checkpoint_alone_only_what_it_says_itself_is_told(tmp_path, few_po
 
 def test_the_licence_is_the_one_of_this_project():
     assert (ROOT / "LICENSE").read_text().startswith(f"{LICENCE} License")
+
+
+def test_devices_are_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU {device.index}")
+    assert describe_devices([torch.device("cpu")]) == "cpu"
+    assert describe_devices([torch.device("cuda", 1), torch.device("cuda", 0)]) == "2 x GPU 1"
 
 
 def bias_moved(config, weights, metadata=None, half=False):

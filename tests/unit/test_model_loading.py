@@ -1,5 +1,6 @@
 """Models are checked before they are run: every damage is found, every foreign or hostile file refused in one line."""
 
+import contextlib
 import io
 import pickle
 import zipfile
@@ -361,6 +362,24 @@ def test_numbers_that_are_not_finite_are_found_in_play():
 def test_planes_that_do_not_fit_are_an_error_of_the_model(good):
     with pytest.raises(ModelError, match=r"fails on planes of shape \(2, 3, 5, 5\)"):
         OnnxEvaluator(good).run(np.zeros((2, 3, 5, 5), np.float32))
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"network.stem.bias", b"network.stem\x7fbias"), (b"batch", b"b\xe8tch")])
+def test_names_that_are_no_text_do_not_reach_the_terminal(good, capfd, old, new):
+    body = good[: good.rindex(b"sha256") - 4]
+    message = refused(seal(body.replace(old, new, 1)), "no usable ONNX model|does not give|control characters")
+    assert message.isprintable()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_files_spoilt_on_purpose_are_refused_or_sound(good):
+    """The checksum fits, so all depends on the other checks: nothing but models and refusals comes of them."""
+    body, rng = good[: good.rindex(b"sha256") - 4], np.random.default_rng(5)
+    for _ in range(80):
+        data = bytearray(body)
+        data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
+        with contextlib.suppress(ModelError):
+            OnnxEvaluator(seal(bytes(data)))
 
 
 def test_players_of_bad_models_are_refused_in_one_line(tmp_path):
