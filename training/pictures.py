@@ -24,6 +24,7 @@ MAX_BOARDS = 12
 
 _DPI = 100
 _COLUMNS = 4
+_LONGEST_NAME = 30
 # Okabe and Ito's colours, which the colour-blind tell apart too.
 _BLUE, _VERMILION = "#0072B2", "#D55E00"
 _GREY, _INK = "#666666", "#1a1a1a"
@@ -80,6 +81,51 @@ def elo_curve_png(
     if len(rows):
         labels.append((f"{elo[-1]:z.0f} ({low[-1]:z.0f} to {high[-1]:z.0f})", float(elo[-1]), _BLUE))
     _labels_at_right(axes, labels, bottom, top)
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()
+
+
+def ratings_picture_png(rows: Sequence[tuple[str, float, float, float]], title: str) -> bytes:
+    """Draw ratings as points with their intervals, one below the other.
+
+    Args:
+        rows: (name, Elo, low, high) of each player, the first uppermost, low and high the ends of its 95 % interval;
+            what is not finite is left out.
+        title: drawn above.
+    Returns:
+        A PNG 900 pixels wide, the higher the more players.
+    """
+    rows = [row for row in rows if np.isfinite(row[1:]).all()]
+    height = 130 + 34 * max(1, len(rows))
+    figure = _figure(900, height)
+    axes = figure.add_axes((0.27, 62 / height, 0.60, 1 - 112 / height))
+    figure.text(0.02, 1 - 26 / height, title, fontsize=13, color=_INK, va="center", parse_math=False)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.grid(axis="x", color="#e6e6e6", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="x", labelsize=10, colors=_INK)
+    axes.set_xlabel("Elo", fontsize=11, color=_INK)
+    axes.set_yticks([])
+    axes.set_ylim(max(1, len(rows)) - 0.4, -0.6)
+    for place, (name, elo, low, high) in enumerate(rows):
+        axes.hlines(place, low, high, color=_BLUE, linewidth=3, alpha=0.45)
+        axes.plot([elo], [place], color=_BLUE, marker="o", markersize=7)
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+        for x, text, side, colour in ((-0.02, shown, "right", _INK), (1.02, f"{elo:z.0f}", "left", _BLUE)):
+            axes.text(
+                x,
+                place,
+                text,
+                transform=axes.get_yaxis_transform(),
+                ha=side,
+                va="center",
+                fontsize=10.5,
+                color=colour,
+                parse_math=False,
+            )
+    axes.margins(x=0.06)
     out = io.BytesIO()
     figure.savefig(out, format="png")
     return out.getvalue()
