@@ -24,7 +24,7 @@ MAX_BOARDS = 12
 
 _DPI = 100
 _COLUMNS = 4
-_LONGEST_NAME = 30
+_LONGEST_NAME = 28
 # Okabe and Ito's colours, which the colour-blind tell apart too.
 _BLUE, _VERMILION = "#0072B2", "#D55E00"
 _GREY, _INK = "#666666", "#1a1a1a"
@@ -99,7 +99,7 @@ def ratings_picture_png(rows: Sequence[tuple[str, float, float, float]], title: 
     rows = [row for row in rows if np.isfinite(row[1:]).all()]
     height = 130 + 34 * max(1, len(rows))
     figure = _figure(900, height)
-    axes = figure.add_axes((0.27, 62 / height, 0.60, 1 - 112 / height))
+    axes = figure.add_axes((0.31, 62 / height, 0.58, 1 - 112 / height))
     figure.text(0.02, 1 - 26 / height, title, fontsize=13, color=_INK, va="center", parse_math=False)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
