@@ -60,7 +60,7 @@ def test_a_run_leaves_a_model_a_summary_and_curves(whole_run):
     assert facts["seed"] == TINY["seed"]
     assert set(facts["versions"]) == {"lifeline", "torch", "numpy"}
     env = BatchEnv(Rules(3), 1)
-    bot = make_player(str(run / "bot.onnx"), Rules(3), num_simulations=4)
+    bot = make_player(str(run / "bot.onnx"), Rules(3), budget=4)
     assert env.legal_action_mask[0, bot.choose(env, np.array([0]), np.array([1], np.uint64))[0]]
 
 

@@ -112,7 +112,7 @@ def test_an_error_of_the_games_own_ends_the_run_in_one_line(machine):
     cluster = Cluster(config(), None, session=4)
     try:
         cluster.publish(b"no model", 0)
-        with pytest.raises(RunError, match="no usable ONNX model"):
+        with pytest.raises(RunError, match="no ONNX file"):
             collect(cluster, 1)
     finally:
         cluster.close()
