@@ -137,6 +137,11 @@ class Solver:
         self._work = np.zeros(kernels.work_size(self._words), np.uint64)
         self._key = np.zeros((2, 2 * self._words + 1), np.uint64)
 
+    def forget(self) -> None:
+        """Clear the table: what is asked next does not hang on what was asked before."""
+        self._table.fill(0)
+        self._values.fill(UNKNOWN)
+
     def value(
         self,
         state: UInt64Array,
@@ -212,14 +217,29 @@ class Solver:
         """
         if replace(position.rules, komi=0) != replace(self.rules, komi=0):
             raise LifelineError(f"a position of {position.rules} for a solver of {self.rules}")
+        return self.solve_state(kernels.encode_position(position), max_nodes, max_seconds, stop)
+
+    def solve_state(
+        self,
+        state: UInt64Array,
+        max_nodes: int | None = None,
+        max_seconds: float | None = None,
+        stop: Stop | None = None,
+    ) -> Solution:
+        """The same for a packed state, which must be of these rules."""
         limits = _Limits(max_nodes, max_seconds, stop)
         winning, undecided = [], []
-        for action in position.legal_actions():
+        mask = np.zeros((1, self.rules.num_actions), np.bool_)
+        kernels.legal_batch(state[None], mask, self._work, self._spec)
+        actions = np.flatnonzero(mask[0])
+        after = np.tile(state, (len(actions), 1))
+        kernels.step_batch(after, actions, self._work, self._spec)
+        over = 4 * self._words
+        for i, action in enumerate(actions.tolist()):
             found = UNKNOWN
             if not limits.stopped():  # beyond other limits, what is in the table already costs next to nothing
-                after = position.play(action)
-                found = self._value(kernels.encode_position(after), limits)
-                if after.to_play != position.to_play:
+                found = self._value(after[i], limits)
+                if kernels.seat_of(after[i, over]) != kernels.seat_of(state[over]):
                     found = -found
             if found == UNKNOWN:
                 undecided.append(action)

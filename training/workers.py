@@ -119,6 +119,7 @@ def _connect(cores: int, address: str | None, gpus: int | None) -> None:
     try:
         if address is None:
             ray.init(
+                address="local",  # not one that somebody else has started here
                 num_cpus=cores,
                 num_gpus=gpus,
                 include_dashboard=False,

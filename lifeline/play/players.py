@@ -33,8 +33,9 @@ _MAX_ROLLOUTS = 10_000_000
 # Rollout trees within a time limit stay within this memory; networks are slower.
 _MAX_TIMED_ROLLOUTS = 200_000
 _MAX_TIMED_SIMULATIONS = 16_384
-_SOLVER_NODES = 300_000
+_SOLVER_NODES = 100_000
 _SOLVER_FALLBACK = 1_000
+_SOLVER_TABLE_BITS = 18
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ class SolverPlayer:
 
     def __init__(self, rules: Rules, nodes: int = _SOLVER_NODES, seconds: float | None = None) -> None:
         self.name = "solver"
-        self._solver, self._nodes, self._seconds = Solver(rules), nodes, seconds
+        self._solver, self._nodes, self._seconds = Solver(rules, _SOLVER_TABLE_BITS), nodes, seconds
         self._fallback = RolloutPlayer(rules, _SOLVER_FALLBACK)
 
     def choose(
@@ -224,9 +225,11 @@ class SolverPlayer:
         """See `Player.choose`. Of several winning moves the key picks one."""
         limit = self._seconds if seconds is None else seconds
         actions = self._fallback.choose(env, rows, keys, None, None if limit is None else 0.1 * limit)
-        for i, row in enumerate(rows):
+        states = env.gather(rows)
+        for i in range(len(rows)):
             nodes = self._nodes if limit is None else None
-            found = self._solver.solve(env.position(int(row)), nodes, None if limit is None else 0.9 * limit)
+            self._solver.forget()
+            found = self._solver.solve_state(states[i], nodes, None if limit is None else 0.9 * limit)
             if found.known_winning:
                 actions[i] = np.random.default_rng(keys[i]).choice(found.known_winning)
             elif found.undecided and actions[i] not in found.undecided:

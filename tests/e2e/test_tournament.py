@@ -128,7 +128,8 @@ import sys, time
 for line in sys.stdin:
     words = line.split()
     number = words.pop(0) if words and words[0].isdigit() else ""
-    answers = {"protocol_version": "2", "name": "cheat", "list_commands": "boardsize\\nclear_board\\nplay\\ngenmove\\nname\\nprotocol_version\\nlist_commands"}
+    known = ("boardsize", "clear_board", "play", "genmove", "name", "protocol_version", "list_commands")
+    answers = {"protocol_version": "2", "name": "cheat", "list_commands": "\\n".join(known)}
     if words and words[0] == "genmove":
         BEHAVIOUR
     print(f"={number} {answers.get(words[0], '') if words else ''}\\n", flush=True)
