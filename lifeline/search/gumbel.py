@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lifeline.compiled import kernel
-from lifeline.search.policy import SearchResult
-from lifeline.search.tree import MINUS_INFINITY, Tree
+from lifeline.search.policy import Edges, SearchResult
+from lifeline.search.tree import MINUS_INFINITY, Tree, new_node
 from lifeline.streams import UInt64Array, random_unit
 
 # Keeps a prior of zero, an underflow, from dividing by nothing.
@@ -70,6 +70,9 @@ class GumbelPolicy:
         constants: see `GumbelConstants`.
     """
 
+    num_leaves = 1
+    proves = False
+
     def __init__(self, constants: GumbelConstants | None = None) -> None:
         self.constants = constants or GumbelConstants()
 
@@ -77,21 +80,14 @@ class GumbelPolicy:
         """Draw the noise of each game and set its halving schedule; the roots stand already."""
         c = self.constants
         self._schedule = visit_schedule(c.max_considered, num_simulations)
-        self._noise = np.zeros(tree.root_logits.shape, np.float32)
+        logits = tree.nodes.root_logits
+        self._noise = np.zeros(logits.shape, np.float32)
         if c.noise > 0:
             gumbel_noise(keys, np.float32(c.noise), np.empty(1, np.uint64), self._noise)
-        self._considered = np.minimum((tree.root_logits > MINUS_INFINITY).sum(axis=1), c.max_considered).astype(
-            np.int32
-        )
+        self._considered = np.minimum((logits > MINUS_INFINITY).sum(axis=1), c.max_considered).astype(np.int32)
         self._scratch = np.zeros((2, tree.shape[2]), np.float64)
 
-    def select(
-        self,
-        tree: Tree,
-        simulation: int,
-        parents: npt.NDArray[np.int32],
-        actions: npt.NDArray[np.int32],
-    ) -> None:
+    def select(self, tree: Tree, simulation: int, edges: Edges) -> None:
         """Find in each tree the edge to grow; see `SearchPolicy.select`."""
         c = self.constants
         wanted = np.ascontiguousarray(self._schedule[self._considered, simulation])
@@ -101,16 +97,10 @@ class GumbelPolicy:
             c.c_visit,
             c.c_scale,
             self._scratch,
-            parents,
-            actions,
-            tree.child,
-            tree.prior,
-            tree.root_logits,
-            tree.visits,
-            tree.value_sum,
-            tree.raw_value,
-            tree.seat,
-            tree.terminal,
+            edges.parents,
+            edges.actions,
+            edges.leaf,
+            tree.nodes,
         )
 
     def finish(self, tree: Tree) -> SearchResult:
@@ -127,14 +117,7 @@ class GumbelPolicy:
             result.root_value,
             result.visit_counts,
             result.action_values,
-            tree.child,
-            tree.prior,
-            tree.root_logits,
-            tree.visits,
-            tree.value_sum,
-            tree.raw_value,
-            tree.seat,
-            tree.terminal,
+            tree.nodes,
         )
         return result
 
@@ -149,54 +132,54 @@ def gumbel_noise(keys, scale, stream, noise):
 
 
 @kernel
-def completed_values(b, node, completed, child, prior, visits, value_sum, raw_value, seat):
+def completed_values(b, node, completed, nodes):
     """Values of all actions at a node for its player, in [0, 1]; unvisited ones get the mixed value.
 
     Writes completed, float64 [A]; returns the largest visit count of a child.
     Source: equation 33 of the paper (appendix D).
     """
     num_actions = len(completed)
-    sign = 1.0 if seat[b, node] == 0 else -1.0
+    sign = 1.0 if nodes.seat[b, node] == 0 else -1.0
     total, most, prior_sum, weighted = 0, 0, 0.0, 0.0
     for a in range(num_actions):
-        c = child[b, node, a]
+        c = nodes.child[b, node, a]
         if c >= 0:
-            n = visits[b, c]
-            q = sign * value_sum[b, c] / n
-            p = max(np.float64(prior[b, node, a]), _TINY)
+            n = nodes.visits[b, c]
+            q = sign * nodes.value_sum[b, c] / n
+            p = max(np.float64(nodes.prior[b, node, a]), _TINY)
             total += n
             most = max(most, n)
             prior_sum += p
             weighted += p * q
             completed[a] = (q + 1.0) / 2.0
-    mixed = sign * raw_value[b, node]
+    mixed = sign * nodes.raw_value[b, node]
     if total > 0:
         mixed = (mixed + total * weighted / prior_sum) / (1 + total)
     mixed = (mixed + 1.0) / 2.0
     for a in range(num_actions):
-        if child[b, node, a] < 0:
+        if nodes.child[b, node, a] < 0:
             completed[a] = mixed
     return most
 
 
 @kernel
-def improved_action(b, node, c_visit, c_scale, scratch, child, prior, visits, value_sum, raw_value, seat):
+def improved_action(b, node, c_visit, c_scale, scratch, nodes):
     """The action below the root whose share of visits lags most behind the improved policy; ties to the lowest.
 
     Source: equation 14 of the paper.
     """
     completed, weights = scratch[0], scratch[1]
-    most = completed_values(b, node, completed, child, prior, visits, value_sum, raw_value, seat)
+    most = completed_values(b, node, completed, nodes)
     scale = (c_visit + most) * c_scale
     num_actions = len(completed)
     top = -np.inf
     for a in range(num_actions):
-        if prior[b, node, a] > 0.0 and completed[a] > top:
+        if nodes.prior[b, node, a] > 0.0 and completed[a] > top:
             top = completed[a]
     total = 0.0
     last_value, last_factor = -1.0, 0.0
     for a in range(num_actions):
-        p = prior[b, node, a]
+        p = nodes.prior[b, node, a]
         if p > 0.0:
             if completed[a] != last_value:  # all unvisited actions share one value, and so one exponential
                 last_value = completed[a]
@@ -204,11 +187,11 @@ def improved_action(b, node, c_visit, c_scale, scratch, child, prior, visits, va
             weights[a] = p * last_factor
             total += weights[a]
     best, best_score = -1, -np.inf
-    visited = visits[b, node]
+    visited = nodes.visits[b, node]
     for a in range(num_actions):
-        if prior[b, node, a] > 0.0:
-            c = child[b, node, a]
-            n = visits[b, c] if c >= 0 else 0
+        if nodes.prior[b, node, a] > 0.0:
+            c = nodes.child[b, node, a]
+            n = nodes.visits[b, c] if c >= 0 else 0
             score = weights[a] / total - n / visited
             if score > best_score:
                 best, best_score = a, score
@@ -216,50 +199,33 @@ def improved_action(b, node, c_visit, c_scale, scratch, child, prior, visits, va
 
 
 @kernel
-def select_gumbel(
-    wanted,
-    noise,
-    c_visit,
-    c_scale,
-    scratch,
-    parents,
-    actions,
-    child,
-    prior,
-    root_logits,
-    visits,
-    value_sum,
-    raw_value,
-    seat,
-    terminal,
-):
+def select_gumbel(wanted, noise, c_visit, c_scale, scratch, parents, actions, leaf, nodes):
     """The work of `GumbelPolicy.select`."""
-    num_actions = root_logits.shape[1]
+    num_actions = nodes.root_logits.shape[1]
     completed = scratch[0]
     for b in range(len(wanted)):
         node, action = 0, -1
-        if not terminal[b, 0]:
-            most = completed_values(b, 0, completed, child, prior, visits, value_sum, raw_value, seat)
+        if not nodes.terminal[b, 0]:
+            most = completed_values(b, 0, completed, nodes)
             scale = (c_visit + most) * c_scale
             best_score = -np.inf
             for a in range(num_actions):
-                if root_logits[b, a] == MINUS_INFINITY:
+                if nodes.root_logits[b, a] == MINUS_INFINITY:
                     continue
-                c = child[b, 0, a]
-                n = visits[b, c] if c >= 0 else 0
-                score = noise[b, a] + root_logits[b, a] + scale * completed[a]
+                c = nodes.child[b, 0, a]
+                n = nodes.visits[b, c] if c >= 0 else 0
+                score = noise[b, a] + nodes.root_logits[b, a] + scale * completed[a]
                 if n == wanted[b] and score > best_score:
                     action, best_score = a, score
-            while child[b, node, action] >= 0:
-                node = child[b, node, action]
-                if terminal[b, node]:
+            while nodes.child[b, node, action] >= 0:
+                node = nodes.child[b, node, action]
+                if nodes.terminal[b, node]:
                     action = -1
                     break
-                action = improved_action(
-                    b, node, c_visit, c_scale, scratch, child, prior, visits, value_sum, raw_value, seat
-                )
+                action = improved_action(b, node, c_visit, c_scale, scratch, nodes)
         parents[b] = node
         actions[b] = action
+        leaf[b] = node if action < 0 else new_node(b, node, action, nodes)
 
 
 @kernel
@@ -273,39 +239,32 @@ def finish_gumbel(
     root_value,
     visit_counts,
     action_values,
-    child,
-    prior,
-    root_logits,
-    visits,
-    value_sum,
-    raw_value,
-    seat,
-    terminal,
+    nodes,
 ):
     """The work of `GumbelPolicy.finish`."""
-    num_actions = root_logits.shape[1]
+    num_actions = nodes.root_logits.shape[1]
     for b in range(len(chosen)):
-        if terminal[b, 0]:
-            root_value[b] = raw_value[b, 0] if seat[b, 0] == 0 else -raw_value[b, 0]
+        if nodes.terminal[b, 0]:
+            root_value[b] = nodes.raw_value[b, 0] if nodes.seat[b, 0] == 0 else -nodes.raw_value[b, 0]
             continue
-        most = completed_values(b, 0, completed, child, prior, visits, value_sum, raw_value, seat)
+        most = completed_values(b, 0, completed, nodes)
         scale = (c_visit + most) * c_scale
         best_score, top = -np.inf, -np.inf
         for a in range(num_actions):
-            if root_logits[b, a] == MINUS_INFINITY:
+            if nodes.root_logits[b, a] == MINUS_INFINITY:
                 continue
-            c = child[b, 0, a]
-            n = visits[b, c] if c >= 0 else 0
+            c = nodes.child[b, 0, a]
+            n = nodes.visits[b, c] if c >= 0 else 0
             visit_counts[b, a] = n
             action_values[b, a] = 2.0 * completed[a] - 1.0
-            improved = root_logits[b, a] + scale * completed[a]
+            improved = nodes.root_logits[b, a] + scale * completed[a]
             top = max(top, improved)
             if n == most and noise[b, a] + improved > best_score:
                 chosen[b], best_score = a, noise[b, a] + improved
         total, value = 0.0, 0.0
         for a in range(num_actions):
-            if root_logits[b, a] > MINUS_INFINITY:
-                weight = np.exp(root_logits[b, a] + scale * completed[a] - top)
+            if nodes.root_logits[b, a] > MINUS_INFINITY:
+                weight = np.exp(nodes.root_logits[b, a] + scale * completed[a] - top)
                 total += weight
                 value += weight * action_values[b, a]
                 policy_target[b, a] = weight

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -42,6 +43,32 @@ class SearchResult:
             np.zeros((batch, num_actions), np.float32),
         )
 
+    @classmethod
+    def of(cls, parts: Sequence[SearchResult]) -> SearchResult:
+        """The results of several searches, one behind the other."""
+        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges that are grown next, k of each of B trees: those of tree b are rows b k to b k + k - 1.
+
+    Attributes:
+        parents: int32 [B k], the node an edge leaves from.
+        actions: int32 [B k], its action; -1 where that node, a finished game, is itself the leaf.
+        leaf: int32 [B k], the node at its end, which has been visited already where it is decided; -1 where the row
+            stands for none, its edge being that of another row.
+    """
+
+    parents: npt.NDArray[np.int32]
+    actions: npt.NDArray[np.int32]
+    leaf: npt.NDArray[np.int32]
+
+    @classmethod
+    def empty(cls, count: int) -> Edges:
+        """Room for so many."""
+        return cls(*(np.full(count, fill, np.int32) for fill in (0, -1, 0)))
+
 
 class SearchPolicy(Protocol):
     """How a root and its descendants choose."""
@@ -50,19 +77,22 @@ class SearchPolicy(Protocol):
         """Prepare a search; the roots stand already. `keys`, uint64 [B], start each game's random stream."""
         ...
 
-    def select(
-        self,
-        tree: Tree,
-        simulation: int,
-        parents: npt.NDArray[np.int32],
-        actions: npt.NDArray[np.int32],
-    ) -> None:
-        """Find in each tree the edge to grow.
+    @property
+    def num_leaves(self) -> int:
+        """k, leaves grown in each tree between two evaluations."""
+        ...
+
+    @property
+    def proves(self) -> bool:
+        """Whether games count as decided as soon as the tree shows it; see `Tree.add`."""
+        ...
+
+    def select(self, tree: Tree, simulation: int, edges: Edges) -> None:
+        """Find in each tree the k edges to grow, and reserve their leaves.
 
         Args:
-            simulation: counts from 0.
-            parents: int32 [B], written: the node the edge leaves from.
-            actions: int32 [B], written: the action, or -1 where that node is itself a finished game.
+            simulation: counts from 0, by k.
+            edges: written.
         """
         ...
 

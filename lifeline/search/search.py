@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Executor
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from lifeline.errors import ConfigError
 from lifeline.search.evaluator import Env, Evaluator, FloatArray
-from lifeline.search.policy import SearchPolicy, SearchResult
+from lifeline.search.policy import Edges, SearchPolicy, SearchResult
 from lifeline.search.tree import Tree
 from lifeline.streams import UInt64Array
 
@@ -20,27 +23,53 @@ class EnvFactory(Protocol):
     def __call__(self) -> Env: ...
 
 
+class Prover(Protocol):
+    """Knows the exact values of some positions."""
+
+    def prove(self, leaves: Env) -> npt.NDArray[np.int8]:
+        """Int8 [B]: +1 or -1 where the value for the player to move is known, else 0."""
+        ...
+
+
 class BatchSearch:
     """Searches B games at once. The batch is constant: finished games keep their row and are ignored.
 
     Args:
-        new_env: makes an environment like the one searched, for the leaves.
+        new_env: makes an environment like the one searched, for the leaves; of B k games where the policy grows k
+            leaves of each tree at once.
         evaluator: judges the leaves.
         policy: how to choose.
-        num_simulations: leaves grown for each game and move, at least 2.
+        num_simulations: leaves grown for each game and move, at least 2; rounded up to a multiple of the policy's k.
+        reuse: whether a search goes on with what an earlier one knows of a position: where a game has gone on, the part
+            of its tree below. Only for policies that can (PUCT).
+        prover: knows the exact values of some leaves.
 
     Raises:
-        ConfigError: num_simulations below 2.
+        ConfigError: num_simulations below 2, or an environment of another batch size.
     """
 
-    def __init__(self, new_env: EnvFactory, evaluator: Evaluator, policy: SearchPolicy, num_simulations: int) -> None:
+    def __init__(
+        self,
+        new_env: EnvFactory,
+        evaluator: Evaluator,
+        policy: SearchPolicy,
+        num_simulations: int,
+        reuse: bool = False,
+        prover: Prover | None = None,
+    ) -> None:
         if num_simulations < 2:
             raise ConfigError(f"num_simulations must be at least 2, not {num_simulations}")
         self.evaluator = evaluator
         self.num_simulations = num_simulations
-        self._policy = policy
+        self._policy, self._reuse, self._prover = policy, reuse, prover
         self._leaves: Any = new_env()
-        self._tree = Tree(self._leaves, num_simulations + 1)
+        width = policy.num_leaves
+        batch, rest = divmod(self._leaves.batch_size, width)
+        if rest:
+            raise ConfigError(f"{self._leaves.batch_size} leaves cannot be shared out, {width} to each game")
+        self._tree = Tree(self._leaves, num_simulations + 1, batch)
+        self._edges = Edges.empty(batch * width)
+        self._trees = np.repeat(np.arange(batch), width)
 
     def run(self, env: Env, keys: UInt64Array, stop: Callable[[], bool] | None = None) -> SearchResult:
         """Search from the current position of every game; `env` is not changed.
@@ -50,20 +79,42 @@ class BatchSearch:
             keys: uint64 [B], the random stream of each game, a fresh one for each ply.
             stop: asked before each simulation; ends the search when it returns True, with what has been found by then.
         """
-        tree, leaves = self._tree, self._leaves
-        parents = np.zeros(leaves.batch_size, np.int32)
-        actions = np.full(leaves.batch_size, -1, np.int32)
-        leaves.scatter(None, env.gather())
-        tree.clear()
-        tree.add(parents, actions, leaves, *self.evaluator.evaluate(leaves))
+        steps = self.steps(env.gather(), keys, stop)
+        try:
+            leaves = next(steps)
+            while True:
+                leaves = steps.send(self.evaluator.evaluate(leaves))
+        except StopIteration as end:
+            result: SearchResult = end.value
+            return result
+
+    def steps(
+        self, states: npt.NDArray[Any], keys: UInt64Array, stop: Callable[[], bool] | None = None
+    ) -> Generator[Env, tuple[FloatArray, FloatArray], SearchResult]:
+        """The same, by turns: gives the leaves to be evaluated, is sent the evaluator's answer, and returns the result.
+
+        Args:
+            states: [B, ...], of the games, as their environment's `gather` gives them.
+            keys, stop: see `run`.
+        """
+        tree, leaves, edges, width = self._tree, self._leaves, self._edges, self._policy.num_leaves
+        kept = tree.follow(states) if self._reuse else np.zeros(len(states), np.bool_)
+        tree.plant(~kept)
+        tree.reserve(self.num_simulations + width)
+        if not kept.all():
+            leaves.scatter(None, states[self._trees])
+            edges.leaf.fill(-1)
+            edges.leaf[::width] = np.where(kept, -1, 0)
+            tree.add(edges.leaf, leaves, *(yield leaves), prove=self._policy.proves)
         self._policy.begin(tree, keys, self.num_simulations)
-        for simulation in range(self.num_simulations):
+        for simulation in range(0, self.num_simulations, width):
             if stop is not None and stop():
                 break
-            self._policy.select(tree, simulation, parents, actions)
-            leaves.scatter(None, tree.states[tree.rows, parents])
-            leaves.step(actions)
-            tree.add(parents, actions, leaves, *self.evaluator.evaluate(leaves))
+            self._policy.select(tree, simulation, edges)
+            leaves.scatter(None, tree.states[self._trees, edges.parents])
+            leaves.step(edges.actions)
+            known = None if self._prover is None else self._prover.prove(leaves)
+            tree.add(edges.leaf, leaves, *(yield leaves), self._policy.proves, known)
         return self._policy.finish(tree)
 
     @property
@@ -72,14 +123,14 @@ class BatchSearch:
 
         Of running games; valid until the next `run`, and not to be written to.
         """
-        return self._tree.prior[:, 0]
+        return self._tree.nodes.prior[:, 0]
 
     def principal_variation(self, row: int, action: int) -> list[int]:
         """The plies the last search expects: an action in one running game, and behind it always the most visited one.
 
         Ties go to the lowest action. Ends where the tree or the game ends.
         """
-        tree, line = self._tree, [action]
+        tree, line = self._tree.nodes, [action]
         node = int(tree.child[row, 0, action])
         # Finished games have no children, but what other searches left in their rows.
         while node >= 0 and not tree.terminal[row, node]:
@@ -90,3 +141,26 @@ class BatchSearch:
             line.append(int(visits.argmax()))
             node = int(children[line[-1]])
         return line
+
+
+def run_together(
+    searches: Sequence[BatchSearch], states: Sequence[npt.NDArray[Any]], keys: Sequence[UInt64Array], pool: Executor
+) -> list[SearchResult]:
+    """Run several searches at once, the leaves of one being evaluated while another one selects.
+
+    Args:
+        searches: their evaluators are asked from one thread each time.
+        states, keys: of the games of each; see `BatchSearch.steps`.
+        pool: evaluates; of one thread, where evaluators are not to be asked by two.
+    """
+    steps = [search.steps(s, k) for search, s, k in zip(searches, states, keys, strict=True)]
+    results: dict[int, SearchResult] = {}
+    waiting = deque((n, pool.submit(searches[n].evaluator.evaluate, next(step))) for n, step in enumerate(steps))
+    while waiting:
+        number, answer = waiting.popleft()
+        try:
+            leaves = steps[number].send(answer.result())
+            waiting.append((number, pool.submit(searches[number].evaluator.evaluate, leaves)))
+        except StopIteration as end:
+            results[number] = end.value
+    return [results[n] for n in range(len(searches))]

@@ -26,7 +26,7 @@ def test_the_line_goes_on_by_the_most_visited_move():
     env = env_of(start, start.play("c3").play("a1"))
     search = search_of(start.rules, 300, batch=2)
     result = search.run(env, KEYS)
-    tree = search._tree
+    tree = search._tree.nodes
     for row in range(2):
         for action in np.flatnonzero(result.visit_counts[row]).tolist():
             line = search.principal_variation(row, action)
