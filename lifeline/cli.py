@@ -32,7 +32,8 @@ for command in (
     app.command()(command)
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure how fast this machine is at the game.")
-bench_app.command()(bench.engine)
+for measurement in (bench.engine, bench.search, bench.selfplay, bench.learner):
+    bench_app.command()(measurement)
 app.add_typer(bench_app, name="bench")
 
 

@@ -51,6 +51,7 @@ _ABOVE_KERNELS = (
     "groups.py",
     "show.py",
     "answers.py",
+    "bench_search.py",
     "game_record.py",
     "record_json.py",
     "records.py",
