@@ -32,6 +32,8 @@ _SLICE = 1.0
 # The learner's figures need no more samples than that: how many there are does not change its speed.
 _SAMPLES = 2_000
 _ROUNDS = 5
+# Of the weights that play, in learner steps: so late in a run that searches have grown as large as they get.
+_VERSION = 10**9
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def _worker(config: Config, seconds: float) -> tuple[SelfPlay, CountingEvaluator
         games.play(1)
         if time.perf_counter() - began > seconds:
             break
-    games.use(evaluator, 0)
+    games.use(evaluator, _VERSION)
     games.play(1)
     return games, evaluator
 
