@@ -58,16 +58,37 @@ class NetworkConfig(_Section):
 
 
 class SearchConfig(_Section):
-    """Gumbel search in self-play."""
+    """Search in self-play. Rating games and matches are searched by Gumbel's, without noise, whatever stands here."""
 
+    policy: Literal["gumbel", "puct"] = "gumbel"
+    """How moves are chosen. gumbel learns from few simulations; puct is AlphaZero's, and wants some hundreds."""
     num_simulations: int = Field(default=16, ge=2, le=100_000)
     """Leaves grown for each move. More: better targets, fewer games."""
+    first_simulations: int = Field(default=0, ge=0, le=100_000)
+    """Leaves grown for each move in the beginning, 2 to num_simulations; 0 = num_simulations from the start."""
+    growth_steps: int = Field(default=10_000, ge=1)
+    """Learner steps over which first_simulations grow to num_simulations, by equal amounts."""
     max_considered: int = Field(default=16, ge=2, le=399)
-    """Actions considered at the root; no use above num_simulations."""
+    """Gumbel: actions considered at the root; no use above num_simulations."""
     c_visit: float = Field(default=50.0, ge=0)
-    """Constant of the value transform, in visits."""
+    """Gumbel: constant of the value transform, in visits."""
     c_scale: float = Field(default=0.2, gt=0)
-    """Scale of the value transform, for values in [0, 1]. Greater: the search trusts values more, the prior less."""
+    """Gumbel: scale of the value transform, for values in [0, 1]. Greater: the search trusts values more, the prior
+    less."""
+    c_puct: float = Field(default=1.25, gt=0, le=100)
+    """PUCT: exploration, for values in [-1, 1]. Greater: the search trusts the prior more, values less."""
+    c_log: float = Field(default=0.5, ge=0, le=100)
+    """PUCT: what is added to c_puct each time that c_base and the visits together grow by a factor of e; 0 = none."""
+    c_base: float = Field(default=500.0, gt=0)
+    """PUCT: visits from which on exploration grows."""
+    fpu_reduction: float = Field(default=0.25, ge=0, le=2)
+    """PUCT: an unvisited action below the root counts as its parent less this, times the root of the visited prior."""
+    fpu_value: float | None = Field(default=None, ge=-1, le=1)
+    """PUCT: what an unvisited action counts as instead, at the root too; None = relative to its parent."""
+    noise_share: float = Field(default=0.25, ge=0, lt=1)
+    """PUCT: share of Dirichlet noise in the root's prior."""
+    noise_total: float = Field(default=10.0, gt=0, le=1000)
+    """PUCT: concentration of that noise, shared by all legal actions. Smaller: more on fewer actions."""
 
 
 class SelfPlayConfig(_Section):
@@ -75,12 +96,38 @@ class SelfPlayConfig(_Section):
 
     batch_size: int = Field(default=256, ge=1, le=65_536)
     """Games a worker plays at once; the batch of its evaluator. Memory grows with it."""
+    groups: int | Literal["auto"] = Field(default="auto")
+    """Groups that the games of a worker are searched in, 1 to batch_size: while the leaves of one are evaluated,
+    another one selects. auto = 2 where a worker evaluates on a GPU, else 1. The games are the same."""
     plies_per_iteration: int = Field(default=8, ge=1)
     """Plies of all its games that a worker plays between two reports. Fewer: fresher weights, more switching."""
     random_opening_share: float = Field(default=0.3, ge=0, le=1)
     """Share of games that start from random first turns, so that the bot knows openings it would not choose."""
     ply_cap: int = Field(default=0, ge=0)
     """Plies after which a game is dropped with a warning; 0 = four times the number of cells, never met in practice."""
+    full_search_share: float = Field(default=1.0, gt=0, le=1)
+    """Share of plies searched in full. The others get cheap_simulations and no noise, and teach the value but not the
+    policy: more games for the same work. All games of a worker share the coin of a ply. 1 = all."""
+    cheap_simulations: int = Field(default=8, ge=2, le=100_000)
+    """Leaves grown for each move at the other plies; below search.num_simulations."""
+    temperature: float = Field(default=1.0, ge=0, le=100)
+    """PUCT: early in a game moves are drawn by their visits to the power of 1 / temperature; 0 = the best move."""
+    temperature_share: float = Field(default=0.3, ge=0, le=10)
+    """PUCT: how long that is, in plies as a share of the number of cells."""
+    final_temperature: float = Field(default=0.0, ge=0, le=100)
+    """PUCT: temperature from then on."""
+    resign_below: float = Field(default=-1.0, ge=-1, le=0)
+    """Root value for the player to move below which it gives up after its move, a loss being -1; -1 = never."""
+    resign_plies: int = Field(default=3, ge=1, le=1000)
+    """Own plies in a row that its value must have been so low."""
+    resign_play_on: float = Field(default=0.1, ge=0, le=1)
+    """Share of games that are played on all the same. Among them TensorBoard counts how often whoever would have given
+    up has won: selfplay/resign_false_positives. Above a few hundredths, resign_below is too high."""
+
+
+# What only PUCT heeds: set beside Gumbel search it would be ignored, and so is refused.
+_PUCT_SEARCH = ("c_puct", "c_log", "c_base", "fpu_reduction", "fpu_value", "noise_share", "noise_total")
+_PUCT_SELFPLAY = ("temperature", "temperature_share", "final_temperature")
 
 
 class StorageConfig(_Section):
@@ -213,9 +260,33 @@ class Config(_Section):
                     f"learner_devices {self.learner_devices} exceeds learner.batch_size {self.learner.batch_size}: "
                     "each device needs a sample"
                 )
+        self._search_couplings()
         if self.evaluation.games % 2:
             raise ValueError(f"evaluation.games must be even, games are played in pairs, not {self.evaluation.games}")
         return self
+
+    def _search_couplings(self) -> None:
+        search, selfplay = self.search, self.selfplay
+        if search.first_simulations and not 2 <= search.first_simulations <= search.num_simulations:
+            raise ValueError(
+                f"search.first_simulations must be 0, or from 2 to search.num_simulations {search.num_simulations}, "
+                f"not {search.first_simulations}"
+            )
+        if selfplay.groups != "auto" and not 1 <= selfplay.groups <= selfplay.batch_size:
+            raise ValueError(
+                f"selfplay.groups must be auto or a number from 1 to selfplay.batch_size {selfplay.batch_size}, "
+                f"not {selfplay.groups}"
+            )
+        if selfplay.full_search_share < 1 and selfplay.cheap_simulations >= search.num_simulations:
+            raise ValueError(
+                f"selfplay.cheap_simulations {selfplay.cheap_simulations} must be below "
+                f"search.num_simulations {search.num_simulations}"
+            )
+        if search.policy == "gumbel":
+            for name, section, keys in (("search", search, _PUCT_SEARCH), ("selfplay", selfplay, _PUCT_SELFPLAY)):
+                for key in keys:
+                    if getattr(section, key) != type(section).model_fields[key].default:
+                        raise ValueError(f"{name}.{key} is for search.policy puct only")
 
 
 def _one_line(error: ValidationError) -> str:

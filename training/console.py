@@ -46,6 +46,8 @@ class Status:
         memory_mb: memory of this process, in megabytes.
         ratings: (name, Elo, low, high) with the ends of the 95 % interval, the newest last.
         warnings: what has gone wrong of late, the newest last.
+        resignations: of the last games played on after a player would have resigned, in how many that would have been
+            wrong, and how many there were; None where nobody resigns.
     """
 
     iteration: int
@@ -66,6 +68,7 @@ class Status:
     memory_mb: float
     ratings: tuple[tuple[str, float, float, float], ...]
     warnings: tuple[str, ...]
+    resignations: tuple[int, int] | None = None
 
 
 class LiveConsole:
@@ -183,6 +186,10 @@ def status_panel(status: Status) -> RenderableType:
     facts.add_row(
         "memory", _spaced(f"{_count(s.memory_mb)} MB", f"window {s.buffer_age:.1f} iterations old on average")
     )
+    if s.resignations:
+        facts.add_row(
+            "resigning", f"would have been wrong in {s.resignations[0]} of {s.resignations[1]} games played on"
+        )
     if s.ratings:
         facts.add_row("Elo", _ratings_grid(s.ratings[-_SHOWN_RATINGS:]))
     for i, warning in enumerate(s.warnings[-_SHOWN_WARNINGS:]):

@@ -18,10 +18,10 @@ from lifeline.model_file import load_model
 from lifeline.play.openings import most_even, random_openings
 from lifeline.play.players import NetworkPlayer, Player, make_player
 from lifeline.search.evaluator import OnnxEvaluator
-from lifeline.search.gumbel import GumbelConstants
 from training.arena import paired, pairs_of, play_games
 from training.config import Config
 from training.ratings import Pair, Ratings, fit_ratings
+from training.searching import gumbel_constants
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +47,7 @@ class Contestant:
         rules, search = config.game.rules(), config.search
         if self.model is None:
             return make_player(self.name, rules, threads=threads)
-        constants = GumbelConstants(search.max_considered, search.c_visit, search.c_scale)
-        evaluator = OnnxEvaluator(self.model, threads)
+        evaluator, constants = OnnxEvaluator(self.model, threads), gumbel_constants(search, noise=False)
         return NetworkPlayer(rules, evaluator, config.evaluation.num_simulations, self.name, constants)
 
 

@@ -25,7 +25,7 @@ class Losses:
     """Means over the steps of one call of `learn`. Entropies and losses in nats.
 
     Attributes:
-        policy: cross-entropy of the policy against its target.
+        policy: cross-entropy of the policy against its target, of samples that have one.
         value: cross-entropy of the value against its target.
         target_entropy: entropy of the policy targets: the floor of `policy`.
         grad_norm: norm of the gradient before clipping.
@@ -50,7 +50,8 @@ class _Threads:
 
     def gradients(self, samples: Samples, symmetries: npt.NDArray[np.int64], step: int) -> npt.NDArray[np.float64]:
         """Leave the batch's gradients in the parameters' `grad`; returns its policy loss, value loss and entropy."""
-        shares = [(samples.take(rows), symmetries[rows]) for rows in self._shares]
+        policy_share = samples.policy_share
+        shares = [(samples.take(rows), symmetries[rows], policy_share) for rows in self._shares]
         gradients, sums = [], np.zeros(3)
         for part, figures in self._pool.map(lambda share: self._share(*share), shares):
             gradients.append(part)
@@ -62,9 +63,11 @@ class _Threads:
             parameter.grad = torch.empty_like(parameter).copy_(total)
         return sums
 
-    def _share(self, samples: Samples, symmetries: npt.NDArray[np.int64]) -> tuple[tuple[Tensor, ...], list[float]]:
+    def _share(
+        self, samples: Samples, symmetries: npt.NDArray[np.int64], policy_share: float
+    ) -> tuple[tuple[Tensor, ...], list[float]]:
         """Gradients of one share of a batch, and its part in the batch's figures."""
-        loss, figures = self._replica.loss(samples, symmetries)
+        loss, figures = self._replica.loss(samples, symmetries, policy_share)
         weight = len(symmetries) / self._batch_size
         return torch.autograd.grad(weight * loss, self._replica.parameters), [weight * float(x) for x in figures]
 

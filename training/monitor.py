@@ -20,6 +20,7 @@ from training.console import LiveConsole, Status
 from training.learner import Losses
 from training.pictures import elo_curve_png, game_picture
 from training.ratings import Ratings
+from training.searching import simulations_at
 from training.trajectory import Trajectory
 
 # Seconds of the past that rates are taken over, between two writings of sample games, and between two pictures.
@@ -27,6 +28,11 @@ _RATES_OVER = 20.0
 _RECORDS_EVERY = 15.0
 _PICTURES_EVERY = 60.0
 _RECENT = 200
+# Games played on after somebody would have given up that the share of mistakes is taken over; from so many on, and
+# above that share, a person is warned.
+_RESIGNATIONS = 1000
+_ENOUGH_RESIGNATIONS = 100
+_WRONG_RESIGNATIONS = 0.05
 RECENT_FILE = "recent_games.jsonl"
 
 
@@ -36,7 +42,7 @@ class Figures:
 
     Attributes:
         iteration, games, samples, learner_steps, samples_used: counts since the run began.
-        plies: of this session, finished games or not.
+        plies: of this session, finished games or not; evaluations: positions judged for them.
         elapsed: seconds of this session; seconds_left: until the end, None if nothing says when.
         window: samples drawn from; age: their mean age in learner steps.
         disk_bytes, memory_bytes, worker_bytes: finished games on disk, this process, all workers.
@@ -49,6 +55,7 @@ class Figures:
     learner_steps: int
     samples_used: int
     plies: int
+    evaluations: int
     elapsed: float
     seconds_left: float | None
     window: int
@@ -70,7 +77,7 @@ def record_of(game: Trajectory, rules: Rules, num_simulations: int) -> GameRecor
     return GameRecord(
         rules,
         tuple(action_text(int(a), rules.board) for a in game.actions),
-        Result(0 if game.outcome > 0 else 1, "played out"),
+        Result(0 if game.outcome > 0 else 1, "played out" if game.resigned < 0 else "resigned"),
         (player, player),
         decode_state(game.states[0], rules).text(),
         values=tuple(round(float(v), 3) for v in np.clip(game.root_values, -1, 1)),
@@ -100,6 +107,8 @@ class Monitor:
         self._warnings: deque[str] = deque(maxlen=3)
         self._next_records = self._next_picture = 0.0
         self._told_dropped = self._told_restarts = 0
+        self._mistaken: deque[bool] = deque(maxlen=_RESIGNATIONS)
+        self._told_mistaken = False
 
     def close(self) -> None:
         """Write what is still to be written."""
@@ -142,7 +151,7 @@ class Monitor:
             "rates/games_per_second": self._rate("games"),
             "rates/samples_per_second": self._rate("samples"),
             "rates/plies_per_second": self._rate("plies"),
-            "rates/evaluations_per_second": self._rate("plies") * (self._config.search.num_simulations + 1),
+            "rates/evaluations_per_second": self._rate("evaluations"),
             "rates/samples_learnt_per_second": self._rate("samples_used"),
             "replay/samples": f.samples,
             "replay/window": f.window,
@@ -162,16 +171,33 @@ class Monitor:
                 "workers/queue": f.queue,
                 "workers/duplicate_games": f.duplicates,
             }
+        if self._config.search.first_simulations:
+            out["selfplay/simulations"] = simulations_at(self._config.search, f.learner_steps)
         if games:
             out["selfplay/plies_per_game"] = float(np.mean([len(g) + g.random_plies for g in games]))
             targets = np.concatenate([g.policy_targets for g in games]).astype(np.float32)
-            entropy = -(targets * np.log(np.maximum(targets, 1e-30))).sum(axis=1)
-            out["selfplay/target_entropy"] = float(entropy.mean())
+            full = targets.any(axis=1)
+            if full.any():
+                entropy = -(targets[full] * np.log(np.maximum(targets[full], 1e-30))).sum(axis=1)
+                out["selfplay/target_entropy"] = float(entropy.mean())
+            if self._config.selfplay.full_search_share < 1:
+                out["selfplay/full_searches"] = float(full.mean())
+            out |= self._resignations(games)
             own = [g for g in games if g.random_plies == 0]
             if own:
                 swaps = [(g.actions == self._rules.swap_action).any() for g in own]
                 out["selfplay/first_seat_wins"] = float(np.mean([g.outcome > 0 for g in own]))
                 out["selfplay/swap_share"] = float(np.mean(swaps))
+        return out
+
+    def _resignations(self, games: Sequence[Trajectory]) -> dict[str, float]:
+        """Share of games given up, and how often that would have been wrong in those that were played on."""
+        if self._config.selfplay.resign_below <= -1:
+            return {}
+        self._mistaken.extend(2 * g.would_resign - 1 != g.outcome for g in games if g.would_resign >= 0)
+        out = {"selfplay/resigned": float(np.mean([g.resigned >= 0 for g in games]))}
+        if self._mistaken:
+            out["selfplay/resign_false_positives"] = float(np.mean(self._mistaken))
         return out
 
     def _learnt(self, losses: Losses | None) -> dict[str, float]:
@@ -188,6 +214,12 @@ class Monitor:
         if f.restarts > self._told_restarts:
             self._told_restarts = f.restarts
             self.warn(f"{f.restarts} workers died and were replaced")
+        wrong, count = sum(self._mistaken), len(self._mistaken)
+        if count >= _ENOUGH_RESIGNATIONS and wrong > _WRONG_RESIGNATIONS * count and not self._told_mistaken:
+            self._told_mistaken = True
+            self.warn(
+                f"whoever would have resigned won {wrong} of {count} games played on: lower selfplay.resign_below"
+            )
 
     def warn(self, line: str) -> None:
         """Tell a person of something that went wrong."""
@@ -215,12 +247,13 @@ class Monitor:
             memory_mb=(f.memory_bytes + f.worker_bytes) / 1e6,
             ratings=tuple(_models(ratings)),
             warnings=tuple(self._warnings),
+            resignations=(sum(self._mistaken), len(self._mistaken)) if self._mistaken else None,
         )
 
     def _records(self) -> None:
         if self._recent:
-            simulations = self._config.search.num_simulations
-            games = (record_of(game, self._rules, simulations) for game in self._recent)
+            search = self._config.search
+            games = (record_of(g, self._rules, simulations_at(search, g.version)) for g in self._recent)
             write_records(self._folder / RECENT_FILE, games)
 
     def _picture(self, game: Trajectory, iteration: int) -> None:

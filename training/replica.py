@@ -86,13 +86,22 @@ class Replica:
         batch_of(Samples(start, policy, value, zero), self._rules, zero, on_grid=self._on_grid)
 
     def loss(
-        self, samples: Samples, symmetries: npt.NDArray[np.int64], judge: nn.Module | None = None
+        self,
+        samples: Samples,
+        symmetries: npt.NDArray[np.int64],
+        policy_share: float = 1.0,
+        judge: nn.Module | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """The mean loss of some samples, to be differentiated; and their mean policy loss, value loss and entropy.
+
+        Policy loss and entropy are means over the samples that teach a policy, if `policy_share` is that of these
+        samples. If they are a share of a batch and it is that of the batch, the weighted sum over all shares is the
+        mean over the batch, however unevenly such samples lie in it.
 
         Args:
             samples: B of them, at least one.
             symmetries: int64 [B], which of the 12 each is seen through.
+            policy_share: share of samples that teach a policy.
             judge: called in place of `self.judge`.
         """
         batch = batch_of(samples, self._rules, symmetries, on_grid=self._on_grid)
@@ -100,6 +109,8 @@ class Replica:
         outputs = (judge or self.judge)(self._tensor(batch.planes))
         policy_loss, value_loss = losses_of(outputs, target, legal, self._tensor(batch.value))
         entropy = -(target * target.clamp_min(1e-30).log()).sum(dim=1).mean()
+        if policy_share > 0:  # else there is no policy loss in the batch, and nothing to scale
+            policy_loss, entropy = policy_loss / policy_share, entropy / policy_share
         loss = policy_loss + self._config.value_weight * value_loss
         return loss, [policy_loss.detach(), value_loss.detach(), entropy]
 
@@ -154,7 +165,7 @@ class Replica:
 
 
 def losses_of(outputs: Outputs, policy: Tensor, legal: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean policy and value losses of a batch, in nats.
+    """Mean policy and value losses of a batch, in nats; where a policy target is all zero the policy loss is 0.
 
     Args:
         outputs: of the network: policy by place [B, ...], policy_global [B, 2], value_logit [B].

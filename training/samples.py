@@ -21,7 +21,7 @@ class Batch:
     Attributes:
         planes: float32 [B, C, P].
         legal: bool [B, P + 2]: the places, then the global actions.
-        policy: float32 [B, P + 2], sums to 1.
+        policy: float32 [B, P + 2], sums to 1, or to 0 where there is no policy to learn.
         value: float32 [B] in [0, 1].
     """
 

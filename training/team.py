@@ -47,11 +47,13 @@ class _Share:
 
     Attributes:
         samples, symmetries: its part of the batch.
+        policy_share: share of the whole batch's samples that teach a policy.
         step: steps taken before.
     """
 
     samples: Samples
     symmetries: npt.NDArray[np.int64]
+    policy_share: float
     step: int
 
 
@@ -82,7 +84,7 @@ class _Place:
         """Leave the whole batch's gradients in the parameters' `grad`; returns its policy loss, value loss, entropy."""
         for parameter in replica.parameters:
             parameter.grad = None
-        loss, figures = replica.loss(share.samples, share.symmetries, joint)
+        loss, figures = replica.loss(share.samples, share.symmetries, share.policy_share, joint)
         weight = len(share.symmetries) / self.batch_size
         # DistributedDataParallel takes the mean over the devices. What is wanted is the sum of weighted shares.
         (self.size * weight * loss).backward()  # type: ignore[no-untyped-call]
@@ -205,7 +207,8 @@ class Team:
         Raises:
             RunError: a helper is gone.
         """
-        shares = [_Share(samples.take(rows), symmetries[rows], step) for rows in self._shares]
+        policy_share = samples.policy_share
+        shares = [_Share(samples.take(rows), symmetries[rows], policy_share, step) for rows in self._shares]
         self._together = False
         try:
             for helper, share in zip(self._helpers, shares[1:], strict=True):

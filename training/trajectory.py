@@ -18,7 +18,7 @@ class Trajectory:
 
     Attributes:
         states: uint64 [T, K], packed states before each ply.
-        policy_targets: float16 [T, A].
+        policy_targets: float16 [T, A]; all zero at plies that teach no policy, searched with few simulations.
         root_values: float32 [T], for the player to move.
         to_play: int8 [T], the seat to move.
         actions: int16 [T].
@@ -26,6 +26,8 @@ class Trajectory:
         random_plies: plies played at random before the first of these.
         game_id: a number no other game of the run has.
         version: of the weights the game ended with: learner steps behind them.
+        resigned: the seat that gave the game up after the last of these plies, -1 if it was played out.
+        would_resign: the seat that would have, in a game that was played on to see what comes of it; else -1.
     """
 
     states: npt.NDArray[np.uint64]
@@ -37,6 +39,8 @@ class Trajectory:
     random_plies: int
     game_id: int
     version: int
+    resigned: int = -1
+    would_resign: int = -1
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -50,7 +54,16 @@ PLY_FIELDS = {
     "to_play": np.int8,
     "actions": np.int16,
 }
-GAME_FIELDS = {"outcome": np.int8, "random_plies": np.int16, "game_id": np.uint64, "version": np.int64}
+GAME_FIELDS = {
+    "outcome": np.int8,
+    "random_plies": np.int16,
+    "game_id": np.uint64,
+    "version": np.int64,
+    "resigned": np.int8,
+    "would_resign": np.int8,
+}
+# Not in files of before there were resignations.
+_MAY_BE_MISSING = ("resigned", "would_resign")
 
 
 def pack(games: Sequence[Trajectory]) -> Arrays:
@@ -75,6 +88,6 @@ def unpack(arrays: Arrays) -> list[Trajectory]:
     for i, end in enumerate(ends):
         rows = slice(int(end - arrays["length"][i]), int(end))
         fields: dict[str, Any] = {name: arrays[name][rows] for name in PLY_FIELDS}
-        fields |= {name: int(arrays[name][i]) for name in GAME_FIELDS}
+        fields |= {name: int(arrays[name][i]) for name in GAME_FIELDS if name in arrays or name not in _MAY_BE_MISSING}
         games.append(Trajectory(**fields))
     return games

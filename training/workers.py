@@ -48,7 +48,7 @@ class Report:
 
     Attributes:
         games: finished games, packed; None when there were none.
-        plies: played, in all games.
+        plies: played, in all games; evaluations: positions judged for them.
         dropped: games dropped at the ply cap since the last report.
         seconds: it took.
         memory: resident bytes of the worker.
@@ -56,6 +56,7 @@ class Report:
 
     games: Arrays | None
     plies: int
+    evaluations: int
     dropped: int
     seconds: float
     memory: int
@@ -76,16 +77,18 @@ class _SelfPlayWorker:
             evaluator = self._evaluator(ray.get(model[0]))
             if self._selfplay is None:
                 c = self._config
-                self._selfplay = SelfPlay(c.game.rules(), c.selfplay, c.search, evaluator, self._rng)
+                on_gpu = c.worker_gpus > 0
+                self._selfplay = SelfPlay(c.game.rules(), c.selfplay, c.search, evaluator, self._rng, on_gpu)
             self._selfplay.use(evaluator, version)
             self._version = version
         assert self._selfplay is not None
-        before = self._selfplay.games_dropped
+        dropped_before, evaluated_before = self._selfplay.games_dropped, self._selfplay.evaluations
         games = self._selfplay.play(self._config.selfplay.plies_per_iteration)
         plies = self._config.selfplay.plies_per_iteration * self._config.selfplay.batch_size
-        dropped = self._selfplay.games_dropped - before
+        evaluations = self._selfplay.evaluations - evaluated_before
+        dropped = self._selfplay.games_dropped - dropped_before
         seconds = time.perf_counter() - began
-        return Report(pack(games) if games else None, plies, dropped, seconds, resident_bytes())
+        return Report(pack(games) if games else None, plies, evaluations, dropped, seconds, resident_bytes())
 
     def pid(self) -> int:
         """Process id of the worker."""
@@ -163,7 +166,7 @@ class Cluster:
         if config.worker_gpus and config.worker_gpus > found:
             raise RunError(f"worker_gpus asks for {config.worker_gpus} of a GPU; the cluster has {found:g} in all")
         self.restarts = 0
-        self._plies = self._dropped = self._duplicates = 0
+        self._plies = self._evaluations = self._dropped = self._duplicates = 0
         self._memory: dict[int, int] = {}
         self._incarnations = 0
         self._deaths = 0
@@ -180,6 +183,7 @@ class Cluster:
         """How the workers are doing; alive are those that have reported since they were started."""
         return SourceFigures(
             plies=self._plies,
+            evaluations=self._evaluations,
             games_dropped=self._dropped,
             duplicates=self._duplicates,
             workers_wanted=self.wanted,
@@ -249,6 +253,7 @@ class Cluster:
 
     def _accept(self, number: int, report: Report) -> list[Trajectory]:
         self._plies += report.plies
+        self._evaluations += report.evaluations
         self._dropped += report.dropped
         self._memory[number] = report.memory
         games = []

@@ -44,6 +44,10 @@ class BatchSearch:
             of its tree below. Only for policies that can (PUCT).
         prover: knows the exact values of some leaves.
 
+    Attributes:
+        evaluator, num_simulations: may be exchanged between two searches; memory grows when it must.
+        policy: the same, by one of the same k.
+
     Raises:
         ConfigError: num_simulations below 2, or an environment of another batch size.
     """
@@ -61,13 +65,14 @@ class BatchSearch:
             raise ConfigError(f"num_simulations must be at least 2, not {num_simulations}")
         self.evaluator = evaluator
         self.num_simulations = num_simulations
-        self._policy, self._reuse, self._prover = policy, reuse, prover
+        self.policy = policy
+        self._reuse, self._prover = reuse, prover
         self._leaves: Any = new_env()
         width = policy.num_leaves
         batch, rest = divmod(self._leaves.batch_size, width)
         if rest:
             raise ConfigError(f"{self._leaves.batch_size} leaves cannot be shared out, {width} to each game")
-        self._tree = Tree(self._leaves, num_simulations + 1, batch)
+        self._tree = Tree(self._leaves, num_simulations + width, batch)
         self._edges = Edges.empty(batch * width)
         self._trees = np.repeat(np.arange(batch), width)
 
@@ -97,25 +102,25 @@ class BatchSearch:
             states: [B, ...], of the games, as their environment's `gather` gives them.
             keys, stop: see `run`.
         """
-        tree, leaves, edges, width = self._tree, self._leaves, self._edges, self._policy.num_leaves
+        tree, leaves, edges, width = self._tree, self._leaves, self._edges, self.policy.num_leaves
         kept = tree.follow(states) if self._reuse else np.zeros(len(states), np.bool_)
         tree.plant(~kept)
-        tree.reserve(self.num_simulations + width)
+        tree.reserve(self.num_simulations + width - 1)
         if not kept.all():
             leaves.scatter(None, states[self._trees])
             edges.leaf.fill(-1)
             edges.leaf[::width] = np.where(kept, -1, 0)
-            tree.add(edges.leaf, leaves, *(yield leaves), prove=self._policy.proves)
-        self._policy.begin(tree, keys, self.num_simulations)
+            tree.add(edges.leaf, leaves, *(yield leaves), prove=self.policy.proves)
+        self.policy.begin(tree, keys, self.num_simulations)
         for simulation in range(0, self.num_simulations, width):
             if stop is not None and stop():
                 break
-            self._policy.select(tree, simulation, edges)
+            self.policy.select(tree, simulation, edges)
             leaves.scatter(None, tree.states[self._trees, edges.parents])
             leaves.step(edges.actions)
             known = None if self._prover is None else self._prover.prove(leaves)
-            tree.add(edges.leaf, leaves, *(yield leaves), self._policy.proves, known)
-        return self._policy.finish(tree)
+            tree.add(edges.leaf, leaves, *(yield leaves), self.policy.proves, known)
+        return self.policy.finish(tree)
 
     @property
     def root_prior(self) -> FloatArray:

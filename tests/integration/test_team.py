@@ -31,13 +31,14 @@ def make_learner(others=(), seed=0, threads=1):
 
 @pytest.fixture(scope="module")
 def replay():
-    """Positions with sharp targets."""
+    """Positions with sharp targets, or here and there with none."""
     buffer, rng, env = ReplayBuffer(CONFIG.replay, 5, RULES.num_actions), np.random.default_rng(0), BatchEnv(RULES, 64)
     env.step_random(6 + np.arange(64) % 4, np.zeros(1, np.uint64))
     running = np.flatnonzero(~env.terminated)
     policy = np.zeros((len(running), RULES.num_actions), np.float16)
     for row, mask in zip(policy, env.legal_action_mask[running], strict=True):
         row[rng.choice(np.flatnonzero(mask))] = 1
+    policy[::5] = 0
     values = rng.integers(0, 2, len(running)).astype(np.float32)
     buffer.add(Samples(env.gather(running), policy, values, np.zeros(len(running), np.int64)))
     return buffer

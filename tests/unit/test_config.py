@@ -20,6 +20,13 @@ def test_defaults_are_valid_and_round_trip(tmp_path):
     assert load_config(write(tmp_path / "c.yaml", dump_config(config))) == config
 
 
+def test_searches_by_puct_take_its_settings(tmp_path):
+    text = "search:\n  policy: puct\n  c_puct: 2\n  fpu_value: -1\nselfplay:\n  temperature: 0.5\n"
+    config = load_config(write(tmp_path / "c.yaml", text))
+    assert (config.search.policy, config.search.fpu_value, config.selfplay.temperature) == ("puct", -1, 0.5)
+    assert load_config(write(tmp_path / "d.yaml", dump_config(config))) == config
+
+
 def test_every_field_says_what_it_means():
     def undocumented(model, at=""):
         for name, field in model.model_fields.items():
@@ -54,6 +61,18 @@ def test_overrides_come_last(tmp_path):
         ("learner_devices: 0\n", "learner_devices must be auto or a number from 1 to 1024, not 0"),
         ("learner_devices: many\n", "learner_devices"),
         ("learner_devices: 8\nlearner:\n  batch_size: 4\n", "8 exceeds learner.batch_size 4"),
+        ("search:\n  policy: uct\n", "search.policy"),
+        ("search:\n  first_simulations: 1\n", "first_simulations must be 0, or from 2 to .*16, not 1"),
+        ("search:\n  first_simulations: 17\n", "first_simulations must be 0, or from 2 to .*16, not 17"),
+        ("search:\n  c_puct: 2\n", "search.c_puct is for search.policy puct only"),
+        ("search:\n  fpu_value: -1\n", "search.fpu_value is for search.policy puct only"),
+        ("selfplay:\n  temperature: 0\n", "selfplay.temperature is for search.policy puct only"),
+        ("selfplay:\n  groups: 0\n", "selfplay.groups must be auto or a number from 1 to .*256, not 0"),
+        ("selfplay:\n  batch_size: 2\n  groups: 3\n", "selfplay.groups must be auto or a number from 1 to .*2, not 3"),
+        ("selfplay:\n  groups: some\n", "selfplay.groups"),
+        ("selfplay:\n  full_search_share: 0\n", "selfplay.full_search_share"),
+        ("selfplay:\n  full_search_share: 0.5\n  cheap_simulations: 16\n", "cheap_simulations 16 must be below .*16"),
+        ("selfplay:\n  resign_below: 0.5\n", "selfplay.resign_below"),
         ("- 1\n- 2\n", "mapping"),
         ("a: [", "not valid YAML"),
         ("!!python/object/apply:os.system ['true']", "not valid YAML"),

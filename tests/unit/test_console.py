@@ -122,6 +122,12 @@ def test_the_panel_shows_progress_rates_workers_ratings_and_warnings():
     assert "a worker died: [bold]not markup[/]" in text
 
 
+def test_the_panel_shows_how_often_resigning_would_have_been_wrong():
+    line = "would have been wrong in 3 of 120 games played on"
+    assert any(line in row for row in shown(replace(STATUS, resignations=(3, 120)), 80))
+    assert not any("resigning" in row for row in shown(STATUS, 80))
+
+
 def test_only_the_last_ratings_and_warnings_are_shown():
     many = tuple((f"iteration-{i}", float(i), float(i), float(i)) for i in range(10))
     text = "\n".join(shown(replace(STATUS, ratings=many, warnings=tuple(f"warning number {i}" for i in range(10))), 80))

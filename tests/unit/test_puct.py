@@ -262,7 +262,7 @@ def test_the_same_position_searched_again_goes_on():
     assert search_.run(env, KEYS[:1]).visit_counts.sum() == 100
     assert search_.run(env, KEYS[:1]).visit_counts.sum() == 200
     once = searcher(1, Hash(), 200).run(env, KEYS[:1])
-    assert search_._policy.finish(search_._tree).visit_counts.tolist() == once.visit_counts.tolist()
+    assert search_.policy.finish(search_._tree).visit_counts.tolist() == once.visit_counts.tolist()
 
 
 def test_noise_is_dirichlet_over_the_legal_actions():

@@ -3,9 +3,12 @@
 import logging
 
 import numpy as np
+import pytest
 
-from lifeline import BatchEnv, Rules
+from lifeline import BatchEnv, Position, Rules
+from lifeline.kernels import encode_position
 from lifeline.search.evaluator import UniformEvaluator
+from lifeline.streams import derive, draw_keys
 from training.config import SearchConfig, SelfPlayConfig
 from training.selfplay import SelfPlay
 
@@ -43,6 +46,27 @@ def test_a_share_of_games_starts_from_random_first_turns():
     assert starts[2] > total / 8
     assert starts[4] > total / 8
     assert all(g.random_plies == 0 for g in selfplay(share=0.0).play(30))
+
+
+@pytest.mark.parametrize("rules", [Rules(3), Rules(4, "weak_pie"), Rules(3, "komi_pie", komi=2)])
+def test_random_first_turns_are_drawn_for_each_game_by_itself(rules):
+    """Played in one batch, they are what a generator of each game's own makes of them by the plain rules."""
+    config = SelfPlayConfig(batch_size=40, random_opening_share=0.6)
+    games = SelfPlay(rules, config, SearchConfig(num_simulations=2), UniformEvaluator(), np.random.default_rng(5))
+    games.play(1)
+    seen = set()
+    for row, key in enumerate(draw_keys(np.random.default_rng(5), 40)):
+        rng = np.random.default_rng(derive(np.array([key]), np.zeros(1, np.int64))[0])
+        position, plies = Position.start(rules), 0
+        if rng.random() < 0.6:
+            turns = int(rng.integers(1, 3))
+            while position.turn < turns:
+                cells = [a for a in position.legal_actions() if a < rules.num_cells]
+                position, plies = position.play(int(rng.choice(cells))), plies + 1
+        assert (games._record["states"][row, 0] == encode_position(position)).all()
+        assert games._random_plies[row] == plies
+        seen.add(plies)
+    assert len(seen) == 3
 
 
 def test_games_hang_on_their_keys_not_on_the_batch():
