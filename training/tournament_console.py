@@ -70,6 +70,8 @@ def describe(now: Progress) -> str:
 def show(found: Standings | None, folder: Path, console: Console | None = None) -> None:
     """Show the table, and where the report lies."""
     console = console or Console(highlight=False)
+    if not console.is_terminal:  # a file or pipe has no edge to wrap at
+        console.width = max(console.width, 30 + 16 * (0 if found is None else len(found.players)))
     if found is None:
         console.print("no pair of games has been played to its end yet")
         return

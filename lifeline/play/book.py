@@ -64,7 +64,7 @@ class Book:
             "made_by": self.made_by,
         }
         lines = [
-            json.dumps({"moves": " ".join(action_text(a, board) for a in o.actions), "value": round(v, 4)})
+            json.dumps({"moves": " ".join(action_text(a, board) for a in o.actions), "value": round(v, 4) + 0.0})
             for o, v in zip(self.openings, self.values, strict=True)
         ]
         text = json.dumps(head)[:-1] + ', "openings": [\n' + ",\n".join(lines) + "\n]}\n"
