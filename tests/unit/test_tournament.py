@@ -4,15 +4,21 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
+from gtp_talk import ask, engine
 from lifeline import ConfigError, Rules
 from lifeline.errors import ForfeitError, NotationError, RecordError
+from lifeline.notation import action_text
 from lifeline.play.book import Book, make_book, read_book, rollout_judge, shipped_book, solver_judge
 from lifeline.play.openings import Opening
-from lifeline.play.players import Budget, RandomPlayer, RolloutPlayer
+from lifeline.play.players import Budget, RandomPlayer, RolloutPlayer, choose_move, make_player
 from lifeline.records import read_records
 from training.arena import paired, pairs_of, play_games
+from training.config import NetworkConfig
 from training.entrants import parse_entrants
+from training.export import export_onnx
+from training.network import Network
 from training.ratings import Pair
 from training.tournament import MatchTable, Ticket, Tournament, opening_set
 from training.tournament_store import create, locked, resume, units
@@ -310,3 +316,25 @@ def test_there_are_openings_without_a_book():
     assert len(openings) >= 5
     assert "rollouts" in source
     assert all(not o.position.may_swap for o in openings)
+
+
+def test_a_move_is_the_same_in_a_tournament_from_python_and_over_gtp(tmp_path):
+    """For the same position, model, seed and simulations; whatever other games a batch holds."""
+    small = NetworkConfig(blocks=1, channels=8, pool_every=1, head_channels=4, value_hidden=8)
+    path = tmp_path / "m.onnx"
+    torch.manual_seed(3)
+    path.write_bytes(export_onnx(small, Network(small).state_dict()))
+    t = tournament(pairs=12, players=(f"{path}@24", "rollout:40"))
+    records = MatchTable(t).play([Ticket(pair, 0, 1, game) for pair in range(12) for game in (0, 1)])
+    players = {"m@24": make_player(str(path), RULES, 24), "rollout:40": make_player("rollout:40", RULES)}
+    for record in records[::3]:
+        gtp = engine(RULES, lambda rules: players["m@24"], seed=record.seed)
+        for ply, (position, move) in enumerate(zip(record.positions(), record.moves, strict=False)):
+            colour = {"b": "black", "w": "white"}[position.colour]
+            name = record.players[position.to_play].name
+            if ply >= record.extra["opening_plies"]:
+                assert action_text(choose_move(players[name], position, record.seed), RULES.board) == move
+            if ply >= record.extra["opening_plies"] and name == "m@24":
+                assert ask(gtp, f"genmove {colour}") == move
+            else:
+                ask(gtp, f"play {colour} {move}")
