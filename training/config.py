@@ -98,7 +98,8 @@ class SelfPlayConfig(_Section):
     """Games a worker plays at once; the batch of its evaluator. Memory grows with it."""
     groups: int | Literal["auto"] = Field(default="auto")
     """Groups that the games of a worker are searched in, 1 to batch_size: while the leaves of one are evaluated,
-    another one selects. auto = 2 where a worker evaluates on a GPU, else 1. The games are the same."""
+    another one selects. auto = 2 where a worker evaluates on a GPU, else 1. The games are the same. Of use where half a
+    batch takes the device about half the time: with small batches more groups cost more than they save."""
     plies_per_iteration: int = Field(default=8, ge=1)
     """Plies of all its games that a worker plays between two reports. Fewer: fresher weights, more switching."""
     random_opening_share: float = Field(default=0.3, ge=0, le=1)
@@ -106,8 +107,9 @@ class SelfPlayConfig(_Section):
     ply_cap: int = Field(default=0, ge=0)
     """Plies after which a game is dropped with a warning; 0 = four times the number of cells, never met in practice."""
     full_search_share: float = Field(default=1.0, gt=0, le=1)
-    """Share of plies searched in full. The others get cheap_simulations and no noise, and teach the value but not the
-    policy: more games for the same work. All games of a worker share the coin of a ply. 1 = all."""
+    """Share of plies searched in full. The others get cheap_simulations and no noise (PUCT's temperature stays),
+    and teach the value but not the policy: more games for the same work. All games of a worker share the coin of a ply.
+    1 = all."""
     cheap_simulations: int = Field(default=8, ge=2, le=100_000)
     """Leaves grown for each move at the other plies; below search.num_simulations."""
     temperature: float = Field(default=1.0, ge=0, le=100)
