@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from game_positions import play_randomly
 from lifeline import BatchEnv, Position, Rules
 from lifeline.play.players import NetworkPlayer, RandomPlayer, RolloutPlayer, choose_move
-from lifeline.search.evaluator import ExactEvaluator, UniformEvaluator
+from lifeline.search.evaluator import UniformEvaluator
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
 from lifeline.search.search import BatchSearch
 from lifeline.solver import Solver
@@ -80,29 +80,6 @@ def test_solver_agrees_with_minimax():
         assert solution.value == minimax(position)
         wins = tuple(a for a in position.legal_actions() if reached_value(position, a) == 1)
         assert solution.winning == wins
-
-
-def test_exact_evaluator_on_first_turns_finds_the_forced_win_through_second_stone_and_swap():
-    solver = Solver(RULES, table_bits=21)
-    evaluator = ExactEvaluator(lambda states: [solver.value(s) for s in states])
-    even, good, bad = "3/2b1/5/b3/3", "3/4/1b3/2b1/3", "b2/4/5/4/2b"
-    positions = [
-        Position.parse(text, RULES)
-        for text in (
-            f"{even} w 1 0 - 0",  # swap open
-            f"{good} w 1 0 - 0",
-            f"{bad} w 1 0 - 0",
-            f"{good} w 1 0 s 0",  # swapped: White's first stone of two
-            f"{bad} w 1 0 s 0",
-            "b2/4/2w2/4/2b w 1 1 s 0",  # White's second stone
-        )
-    ]
-    result = run_search(positions, evaluator, 200)
-    for position, action, root in zip(positions, result.actions, result.root_value, strict=True):
-        solution = solver.solve(position)
-        if solution.value == 1:
-            assert action in solution.winning, position.text()
-        assert np.sign(root) == solution.value, position.text()
 
 
 def test_solver_says_when_a_limit_came_first():
