@@ -85,7 +85,6 @@ def tournament(
     """Let players meet in pairs of games, and rate them. Ctrl-C keeps what has been played; --resume goes on."""
     try:
         from training.sprt import Sprt
-
         from training.tournament_console import Live, show
         from training.tournament_run import local_or_cluster, play, report
         from training.tournament_store import create, locked
