@@ -21,7 +21,7 @@ from training.export import export_onnx, network_config_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:@-]{0,63}")
 _GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.+:-]{0,63})=(.*)", re.DOTALL)
-_GIVEN_BUDGET = re.compile(r"(.*)@([0-9]{1,7})(\.[0-9]{1,4})?(s?)", re.DOTALL)
+_GIVEN_BUDGET = re.compile(r"(.*)@([0-9]{1,7})(\.[0-9]{1,4})?(s?)(?:/([a-z]{1,10}))?", re.DOTALL)
 # Folders whose name says nothing of the model in them.
 _COMMON = ("checkpoints", "models", "runs", "")
 
@@ -81,11 +81,12 @@ class Entrant:
         budget = {"simulations": self.budget.simulations} if self.budget.seconds is None else {}
         timed = {} if self.budget.seconds is None else {"seconds_per_move": self.budget.seconds}
         model = {} if self.model is None else {"model": self.digest}
-        return {"player": self.text, **(budget if self.model is not None else {}), **timed, **model}
+        search = {"search": self.budget.search} if self.model is not None else {}
+        return {"player": self.text, **(budget if self.model is not None else {}), **timed, **search, **model}
 
 
 def parse_entrant(text: str, budget: Budget) -> Entrant:
-    """An entrant by its text, `[NAME=]PLAYER[@SIMULATIONS|@SECONDSs]`; models are read, checkpoints exported.
+    """An entrant by its text, `[NAME=]PLAYER[@SIMULATIONS|@SECONDSs][/SEARCH]`; models are read, checkpoints exported.
 
     Args:
         budget: where the text gives none.
@@ -103,11 +104,12 @@ def parse_entrant(text: str, budget: Budget) -> Entrant:
         number = limited[2] + (limited[3] or "")
         if limited[3] and not limited[4]:
             raise ConfigError(f"simulations are a whole number, seconds end in s: not {suffix} in {text[:80]!r}")
-        budget = Budget(seconds=float(number)) if limited[4] else Budget(int(number))
+        chosen = limited[5] or budget.search
+        budget = Budget(seconds=float(number), search=chosen) if limited[4] else Budget(int(number), search=chosen)
     label, model = _named(rest)
-    if limited and not limited[4] and model is None:
-        raise ConfigError(f"simulations are those of a model: {suffix} says nothing to {rest[:60]!r}")
-    entrant = Entrant(name or label + suffix, rest, budget, model)
+    if limited and model is None and (limited[5] or not limited[4]):
+        raise ConfigError(f"simulations and search are those of a model: {suffix} says nothing to {rest[:60]!r}")
+    entrant = Entrant(name or label + suffix.replace("/", "-"), rest, budget, model)
     if not _NAME.fullmatch(entrant.name):
         raise ConfigError(f"a player's name has up to 64 letters, digits and _.+:@-, not {entrant.name[:80]!r}")
     return entrant

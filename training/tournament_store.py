@@ -195,6 +195,7 @@ def _settings(t: Tournament) -> dict[str, Any]:
                 "player": e.text,
                 "simulations": e.budget.simulations,
                 "seconds": e.budget.seconds,
+                "search": e.budget.search,
                 "model": e.digest,
             }
             for e in t.entrants
@@ -227,7 +228,7 @@ def _tournament_of(folder: Path, value: dict[str, Any]) -> Tournament:
         model = None
         if player["model"] is not None:
             model = (folder / "players" / f"{number}.onnx").read_bytes()
-        entrant = Entrant(player["name"], player["player"], Budget(player["simulations"], player["seconds"]), model)
+        entrant = Entrant(player["name"], player["player"], _budget(player), model)
         if entrant.digest != player["model"]:
             raise ValueError(f"players/{number}.onnx is not the model that began")
         entrants.append(entrant)
@@ -244,6 +245,10 @@ def _tournament_of(folder: Path, value: dict[str, Any]) -> Tournament:
         int(value["seed"]),
         str(value["openings_from"]),
     )
+
+
+def _budget(player: dict[str, Any]) -> Budget:
+    return Budget(player["simulations"], player["seconds"], player["search"])
 
 
 @contextmanager

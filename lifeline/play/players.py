@@ -19,6 +19,8 @@ from lifeline.errors import ConfigError, IllegalMoveError
 from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator, OnnxEvaluator
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
+from lifeline.search.policy import SearchPolicy
+from lifeline.search.puct import PuctPolicy
 from lifeline.search.rollout import RolloutSearch
 from lifeline.search.search import BatchSearch
 from lifeline.solver import Solver
@@ -37,6 +39,8 @@ _SOLVER_NODES = 100_000
 _SOLVER_FALLBACK = 1_000
 _SOLVER_TABLE_BITS = 18
 
+SEARCHES = ("gumbel", "puct")
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -47,19 +51,23 @@ class Budget:
             their own.
         seconds: for each move; None = as long as the simulations take. Where it is given, a player takes as much as it
             gets through in the time instead.
+        search: of a model, "gumbel" or "puct".
 
     Raises:
-        ConfigError: a number out of range.
+        ConfigError: a number out of range, or no such search.
     """
 
     simulations: int = 64
     seconds: float | None = None
+    search: str = "gumbel"
 
     def __post_init__(self) -> None:
         if not (self.simulations == 0 or 2 <= self.simulations <= 1_000_000):
             raise ConfigError(f"simulations are 0 (the policy alone) or 2 to 1000000, not {self.simulations}")
         if self.seconds is not None and not 0.001 <= self.seconds <= 86_400:
             raise ConfigError(f"seconds for a move are 0.001 to 86400, not {self.seconds}")
+        if self.search not in SEARCHES:
+            raise ConfigError(f"a search is {' or '.join(SEARCHES)}, not {self.search[:40]!r}")
 
 
 class Player(Protocol):
@@ -238,14 +246,14 @@ class SolverPlayer:
 
 
 class NetworkPlayer:
-    """Gumbel search without noise over an evaluator: the same move every time for the same position.
+    """Search without noise over an evaluator: the same move every time for the same position.
 
     Args:
         rules: what is played.
         evaluator: judges positions.
         budget: of each move.
         name: what it is called.
-        constants: of the search; the noise in them is not used.
+        constants: of Gumbel search; the noise in them is not used.
     """
 
     batched = True
@@ -262,7 +270,9 @@ class NetworkPlayer:
         self._rules, self._evaluator = rules, evaluator
         self._budget = Budget(budget) if isinstance(budget, int) else budget
         c = constants or GumbelConstants()
-        self._policy = GumbelPolicy(GumbelConstants(c.max_considered, c.c_visit, c.c_scale, noise=0.0))
+        self._policy: SearchPolicy = PuctPolicy()
+        if self._budget.search == "gumbel":
+            self._policy = GumbelPolicy(GumbelConstants(c.max_considered, c.c_visit, c.c_scale, noise=0.0))
         self._searches: dict[tuple[int, int], BatchSearch] = {}
         self._pace = _Pace(least=4, most=_MAX_TIMED_SIMULATIONS)
 

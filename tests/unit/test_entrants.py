@@ -39,10 +39,13 @@ def test_texts_are_read(text, name, player, budget):
     assert (entrant.name, entrant.text, entrant.budget, entrant.model) == (name, player, budget, None)
 
 
-@pytest.mark.parametrize(("suffix", "budget"), [("", Budget(7)), ("@256", Budget(256)), ("@0", Budget(0))])
+@pytest.mark.parametrize(
+    ("suffix", "budget"),
+    [("", Budget(7)), ("@256", Budget(256)), ("@0", Budget(0)), ("@9/puct", Budget(9, search="puct"))],
+)
 def test_models_come_with_their_bytes(model, suffix, budget):
     entrant = parse_entrant(f"{model}{suffix}", Budget(7))
-    assert entrant.name == "strong" + suffix
+    assert entrant.name == "strong" + suffix.replace("/", "-")
     assert entrant.model == model.read_bytes()
     assert entrant.budget == budget
     assert entrant.player(Rules(3)).name == entrant.name
@@ -61,7 +64,9 @@ def test_a_runs_bot_is_named_after_the_run(model, tmp_path):
         ("nobody", ConfigError, "no player 'nobody'"),
         ("rollout:0", ConfigError, "no player"),
         ("rollout:10@1", ConfigError, "0 \\(the policy alone\\) or 2 to"),
-        ("rollout:10@64", ConfigError, "simulations are those of a model"),
+        ("rollout:10@64", ConfigError, "simulations and search are those of a model"),
+        ("rollout:10@1s/puct", ConfigError, "simulations and search are those of a model"),
+        ("random@8/alpha", ConfigError, "a search is gumbel or puct, not 'alpha'"),
         ("rollout:10@1.5", ConfigError, "seconds end in s"),
         ("rollout:10@0s", ConfigError, "seconds for a move"),
         ("gtp:", ConfigError, "needs the command line"),
