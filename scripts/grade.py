@@ -1,6 +1,6 @@
 """Judge models of small boards by the exact solver.
 
-    python scripts/grade.py runs/NAME/bot.onnx [--base 3] [--simulations 16 64]
+    python scripts/grade.py runs/NAME/bot.onnx [--base 3] [--simulations 16 64] [--search puct]
 
 The positions are those of training/data: solved exactly, won and lost ones equally many. Printed are the share of won
 positions in which the chosen move keeps the win, by the raw policy and by search, and the share of all positions in
@@ -17,6 +17,7 @@ import numpy as np
 from lifeline import BatchEnv
 from lifeline.search.evaluator import OnnxEvaluator
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
+from lifeline.search.puct import PuctPolicy
 from lifeline.search.search import BatchSearch
 from training.arena import wilson_interval
 from training.grading import graded
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--base", type=int, default=3, help="3 or 4")
     parser.add_argument("--simulations", type=int, nargs="+", default=[16, 64])
+    parser.add_argument("--search", choices=["gumbel", "puct"], default="gumbel")
     arguments = parser.parse_args()
     positions = graded(arguments.base)
     games, won = positions.games(), positions.won
@@ -45,7 +47,7 @@ def main() -> None:
         chosen = {"raw": np.where(games.legal_action_mask, logits, -np.inf).argmax(axis=1)}
         signs = {"raw": (values > 0) == won}
         for count in arguments.simulations:
-            policy = GumbelPolicy(GumbelConstants(noise=0))
+            policy = GumbelPolicy(GumbelConstants(noise=0)) if arguments.search == "gumbel" else PuctPolicy()
             search = BatchSearch(lambda: BatchEnv(positions.rules, size), evaluator, policy, count)
             result = search.run(games, np.zeros(size, np.uint64))
             chosen[str(count)], signs[str(count)] = result.actions, (result.root_value > 0) == won

@@ -38,7 +38,13 @@ def start(*arguments):
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
+        preexec_fn=_listen,
     )
+
+
+def _listen():
+    """Ctrl-C is heard even where a shell has started these tests in the background, deaf to it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def lifeline(*arguments):

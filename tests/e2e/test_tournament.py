@@ -10,6 +10,7 @@ import time
 import pytest
 
 from lifeline import Rules
+from lifeline.cli import main
 from lifeline.records import read_records
 from tiny_run import start
 
@@ -140,8 +141,8 @@ for line in sys.stdin:
     ("behaviour", "reason", "says"),
     [
         ("answers['genmove'] = 'a99'", "illegal move", "a99"),
-        ("sys.exit(3)", "adjudicated", "3"),
-        ("time.sleep(100)", "time", ""),
+        pytest.param("sys.exit(3)", "adjudicated", "3", marks=pytest.mark.slow),
+        pytest.param("time.sleep(100)", "time", "", marks=pytest.mark.slow),
     ],
 )
 def test_a_program_that_misbehaves_loses_its_games_and_the_tournament_goes_on(tmp_path, behaviour, reason, says):
@@ -177,11 +178,13 @@ def test_a_program_that_misbehaves_loses_its_games_and_the_tournament_goes_on(tm
         (("--resume", ".", "--base", "4"), "as it was begun"),
     ],
 )
-def test_wrong_input_gets_one_clear_line(tmp_path, monkeypatch, arguments, says):
+def test_wrong_input_gets_one_clear_line(tmp_path, monkeypatch, capsys, arguments, says):
     monkeypatch.chdir(tmp_path)
-    process = start("tournament", *arguments)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode in (1, 2)
+    monkeypatch.setattr(sys, "argv", ["lifeline", "tournament", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    err = capsys.readouterr().err
+    assert end.value.code in (1, 2)
     assert err.startswith("lifeline: ")
     assert err.count("\n") == 1
     assert says in err
