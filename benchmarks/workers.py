@@ -81,7 +81,7 @@ def main() -> None:
     arguments = parser.parse_args()
     config = load_config(arguments.config)
     print(headline())
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     one: list[float] = []
     two: list[float] = []
     for session in range(arguments.rounds):

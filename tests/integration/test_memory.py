@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def run_for(seconds, folder):
     """Collect slowly, as a busy learner does; returns memory of driver, workers and object store over time."""
     tiny = build_config(TINY | {"workers": 2}, "test")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     cluster = Cluster(tiny, None, session=0)
     replay, shards = ReplayBuffer(tiny.replay, 5, 21), ShardStore(folder, 2e5)
     network, seen = Network(tiny.network), []

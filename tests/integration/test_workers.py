@@ -27,7 +27,7 @@ def config(**changes):
 @pytest.fixture(scope="module")
 def machine():
     """Ray on this machine with two cores, for all tests of this file that do not need a cluster of their own."""
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield
     ray.shutdown()
 
@@ -178,4 +178,4 @@ def test_a_node_that_leaves_takes_only_its_games_under_way(machine):
             cluster.close()
         ray.shutdown()
         nodes.shutdown()
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
