@@ -10,7 +10,6 @@ import pytest
 from lifeline import BatchEnv, Rules
 from lifeline.bench import engine_rates
 from lifeline.bench_search import POLICIES, PlanesEvaluator, mid_game_states, search_rates, search_work
-from lifeline.cli import main
 from lifeline.errors import ConfigError
 from lifeline.search.evaluator import UniformEvaluator
 from tiny_run import write_config
@@ -58,17 +57,9 @@ def test_wrong_input_is_one_line(arguments, message):
 
 
 @pytest.fixture
-def bench(monkeypatch, capsys):
-    """Runs `lifeline bench` in this process, which has the packages loaded: (exit code, standard output and error)."""
-
-    def run_here(*arguments):
-        monkeypatch.setattr(sys, "argv", ["lifeline", "bench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, end.value.code, out, err)
-
-    return run_here
+def bench(here):
+    """Runs `lifeline bench` in this process."""
+    return lambda *arguments: subprocess.CompletedProcess(arguments, *here("bench", *arguments))
 
 
 class Counting(UniformEvaluator):

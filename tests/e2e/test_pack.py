@@ -100,10 +100,10 @@ def tar_of(**files):
         tar_of(**{"config.yaml": b"speed: 3"}),
     ],
 )
-def test_what_is_no_packed_run_gets_one_line_and_leaves_nothing(tmp_path, data):
+def test_what_is_no_packed_run_gets_one_line_and_leaves_nothing(here, tmp_path, data):
     file = tmp_path / "bad.tar.gz"
     file.write_bytes(data)
-    code, _, err = lifeline("train", "--resume", file, "--run-dir", tmp_path / "deep" / "run")
+    code, _, err = here("train", "--resume", file, "--run-dir", tmp_path / "deep" / "run")
     assert code == 1
     assert err.startswith("lifeline: ")
     assert err.count("\n") == 1

@@ -10,7 +10,6 @@ import time
 import pytest
 
 from lifeline import Rules
-from lifeline.cli import main
 from lifeline.records import read_records
 from tiny_run import start
 
@@ -178,13 +177,10 @@ def test_a_program_that_misbehaves_loses_its_games_and_the_tournament_goes_on(tm
         (("--resume", ".", "--base", "4"), "as it was begun"),
     ],
 )
-def test_wrong_input_gets_one_clear_line(tmp_path, monkeypatch, capsys, arguments, says):
+def test_wrong_input_gets_one_clear_line(here, tmp_path, monkeypatch, arguments, says):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["lifeline", "tournament", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    err = capsys.readouterr().err
-    assert end.value.code in (1, 2)
+    code, _, err = here("tournament", *arguments)
+    assert code in (1, 2)
     assert err.startswith("lifeline: ")
     assert err.count("\n") == 1
     assert says in err

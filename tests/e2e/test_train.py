@@ -151,15 +151,15 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_last_good_checkpo
         (["--frobnicate"], "frobnicate"),
     ],
 )
-def test_wrong_settings_get_one_line(tmp_path, settings, message):
-    code, _, err = lifeline("train", write_config(tmp_path), "--run-dir", tmp_path / "run", *settings)
+def test_wrong_settings_get_one_line(here, tmp_path, settings, message):
+    code, _, err = here("train", write_config(tmp_path), "--run-dir", tmp_path / "run", *settings)
     assert code in (1, 2)
     assert_one_line(err, message)
     assert not (tmp_path / "run").exists()
 
 
-def test_an_address_without_workers_is_refused(tmp_path):
-    code, _, err = lifeline("train", write_config(tmp_path), "--run-dir", tmp_path / "run", "--address", "auto")
+def test_an_address_without_workers_is_refused(here, tmp_path):
+    code, _, err = here("train", write_config(tmp_path), "--run-dir", tmp_path / "run", "--address", "auto")
     assert code == 1
     assert_one_line(err, "workers: 0")
     assert not (tmp_path / "run").exists()

@@ -310,7 +310,9 @@ def test_the_books_that_come_along_hold(base):
     assert all(o.position.turn in (2, 3) and not o.position.may_swap for o in book.openings)
 
 
-def test_there_are_openings_without_a_book():
+def test_there_are_openings_without_a_book(monkeypatch):
+    monkeypatch.setattr("training.tournament._ROLLOUTS", 20)
+    monkeypatch.setattr("training.tournament._LEAST_OPENINGS", 10)
     rules = Rules(3, "weak_pie")
     openings, source = opening_set(rules, 5, None, 0)
     assert len(openings) >= 5
