@@ -8,6 +8,7 @@ reported are not, and no game is counted twice: each has a number of its own.
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +41,8 @@ _REMEMBERED = 1_000_000
 # Deaths in a row, without one report between, after which something is wrong with more than a worker.
 _MAX_DEATHS = 20
 _NICE = 10
+# How long a cluster may take to answer at all; Ray itself would try for many minutes.
+_ANSWER_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ def _connect(cores: int, address: str | None, gpus: int | None) -> None:
     """Start Ray on this machine with so many cores, or join the cluster at an address."""
     packages = [str(Path(m.__file__).parent) for m in (lifeline, training) if m.__file__]
     try:
+        if address is not None:
+            _knock(address)
         if address is None:
             ray.init(
                 address="local",  # not one that somebody else has started here
@@ -132,9 +137,20 @@ def _connect(cores: int, address: str | None, gpus: int | None) -> None:
         else:
             # Nodes need the same versions of everything else; this project's own code travels along.
             ray.init(address=address, log_to_driver=False, runtime_env={"py_modules": packages})
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+    except (ConnectionError, RuntimeError, ValueError, OSError, OverflowError) as error:
         reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         raise RunError(f"cannot {'start Ray' if address is None else f'join {address}'}: {reason}") from None
+
+
+def _knock(address: str) -> None:
+    """See that something listens at HOST:PORT; of other forms of an address only Ray knows.
+
+    Raises:
+        OSError, OverflowError: nothing does.
+    """
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isascii() and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
 
 
 class Cluster:
@@ -340,7 +356,8 @@ class _MatchWorker:
 class MatchCluster:
     """Workers of a tournament, on this machine or a running cluster; each plays one bundle of games at a time.
 
-    A worker that dies is replaced, and what it was playing is played anew.
+    A worker that dies is replaced, and what it was playing is played anew. One for which the cluster has no core yet is
+    given nothing to play until it has started.
 
     Args:
         tournament: what is played.
@@ -362,12 +379,17 @@ class MatchCluster:
         self.restarts = 0
         self._deaths = 0
         self._tournament = [ray.put(tournament)]
-        self._actors = [self._start() for _ in range(self.workers)]
+        self._actors: dict[int, Any] = {}
+        self._starting: dict[Any, int] = {}
+        self._idle: set[int] = set()
         self._playing: dict[Any, tuple[int, list[Ticket]]] = {}
+        for number in range(self.workers):
+            self._start(number)
 
-    def _start(self) -> Any:
+    def _start(self, number: int) -> None:
         options: dict[str, Any] = {"num_cpus": 1, "max_restarts": 0, "runtime_env": {"env_vars": _ONE_THREAD}}
-        return ray.remote(_MatchWorker).options(**options).remote(self._tournament)
+        self._actors[number] = ray.remote(_MatchWorker).options(**options).remote(self._tournament)
+        self._starting[self._actors[number].pid.remote()] = number
 
     def run(self, bundles: Iterable[list[Ticket]], timeout: float = 1.0) -> Iterator[list[GameRecord]]:
         """Play bundles of games, and give the records of each as it is done.
@@ -377,28 +399,31 @@ class MatchCluster:
         Raises:
             RunError: workers die faster than they play, or a player cannot play at all.
         """
-        waiting, idle = deque(bundles), set(range(self.workers))
+        waiting = deque(bundles)
         while waiting or self._playing:
-            while waiting and idle:
-                self._hand(idle.pop(), waiting.popleft())
-            ready, _ = ray.wait(list(self._playing), num_returns=1, timeout=timeout)
+            while waiting and self._idle:
+                self._hand(self._idle.pop(), waiting.popleft())
+            ready, _ = ray.wait([*self._playing, *self._starting], num_returns=1, timeout=timeout)
             if not ready:
                 yield []
             for reference in ready:
-                number, bundle = self._playing.pop(reference)
-                idle.add(number)
+                started = self._starting.pop(reference, None)
+                number, bundle = (started, []) if started is not None else self._playing.pop(reference)
                 try:
-                    records: list[GameRecord] = ray.get(reference)
-                except ray.exceptions.RayTaskError as error:
-                    if isinstance(error.cause, LifelineError):
-                        raise RunError(str(error.cause)) from None
-                    self._replace(number, str(error.cause or error))
-                    waiting.appendleft(bundle)
+                    answer = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    self._replace(number, str(error))
-                    waiting.appendleft(bundle)
-                else:
+                    cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else None
+                    if isinstance(cause, LifelineError):
+                        self._idle.add(number)  # it lives, and may have programs to end
+                        raise RunError(str(cause)) from None
+                    self._replace(number, str(cause or error))
+                    if bundle:
+                        waiting.appendleft(bundle)
+                    continue
+                self._idle.add(number)
+                if started is None:
                     self._deaths = 0
+                    records: list[GameRecord] = answer
                     yield records
 
     def _hand(self, number: int, bundle: list[Ticket]) -> None:
@@ -411,19 +436,16 @@ class MatchCluster:
             line = reason.strip().splitlines()[-1][:200] if reason.strip() else "no reason given"
             raise RunError(f"workers died {self._deaths} times without one game between: {line}")
         ray.kill(self._actors[number])
-        self._actors[number] = self._start()
+        self._start(number)
 
     def close(self) -> None:
         """Stop all workers, and Ray if it was started here. Games under way are given up."""
-        closing = [actor.close.remote() for number, actor in enumerate(self._actors) if self._is_idle(number)]
+        closing = [self._actors[number].close.remote() for number in self._idle]
         ray.wait(closing, num_returns=len(closing), timeout=5) if closing else None
-        for actor in self._actors:
+        for actor in self._actors.values():
             ray.kill(actor)
         if self._owned:
             ray.shutdown()
-
-    def _is_idle(self, number: int) -> bool:
-        return all(busy != number for busy, _ in self._playing.values())
 
 
 # Each worker is one thread: whatever library would start more is told not to.

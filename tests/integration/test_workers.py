@@ -8,13 +8,17 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster as Nodes
 
-from lifeline import RunError
+from lifeline import Rules, RunError
+from lifeline.play.players import Budget
 from tiny_run import TINY
 from training.config import build_config
+from training.entrants import parse_entrants
 from training.evaluation import Contestant, Job
 from training.export import export_onnx
 from training.network import Network
-from training.workers import Cluster
+from training.tournament import Tournament, opening_set
+from training.tournament_store import create, units
+from training.workers import Cluster, MatchCluster, _connect
 
 # Ray and what it brings warn of their own matters.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -179,3 +183,27 @@ def test_a_node_that_leaves_takes_only_its_games_under_way(machine):
         ray.shutdown()
         nodes.shutdown()
         ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+
+
+def test_a_tournament_ends_though_the_cluster_has_fewer_cores_than_workers_were_asked_for(machine, tmp_path):
+    openings, source = opening_set(Rules(3), 8, None, 0)
+    entrants = tuple(parse_entrants(("random", "rollout:5"), Budget()))
+    store = create(tmp_path / "t", Tournament(Rules(3), entrants, openings, 8, False, 0, source))
+    players, end = MatchCluster(store.tournament, 4, None), time.monotonic() + 90
+    try:
+        for records in players.run(units(store, players.workers, 64)):
+            assert time.monotonic() < end, f"{len(store.done)} games"
+            if records:
+                store.add(records)
+    finally:
+        players.close()
+    assert store.left() == []
+    assert players.restarts == 0
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999"])
+def test_an_address_where_nothing_listens_is_told_at_once(address):
+    began = time.monotonic()
+    with pytest.raises(RunError, match=f"cannot join {address}: "):
+        _connect(1, address, None)
+    assert time.monotonic() - began < 15
