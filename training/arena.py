@@ -151,7 +151,7 @@ class _Table:
             chosen = env.legal_action_mask.argmax(axis=1)
             for number, player in enumerate(self._players):
                 rows = running[(env.to_play[running] == self._first_seat[running]) == (number == 0)]
-                if player.batched and len(rows):
+                if player.batched and len(rows) and len(self._fixtures) > 1:  # of a single game times are kept
                     chosen[rows] = player.choose(env, rows, move_keys(self._seeds[rows], env, rows), self._told(rows))
                     self._note(rows, chosen, None)
                 elif len(rows):

@@ -56,6 +56,11 @@ class Entrant:
         """Whether each of its games is best played by itself: it is a program, thinks by the clock, or one by one."""
         return self.text.startswith("gtp:") or self.text == "solver" or self.budget.seconds is not None
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it plays the same move every time in the same position, whatever the key."""
+        return self.model is not None and self.budget.seconds is None
+
     def player(self, rules: Rules, threads: int = 1) -> Player:
         """The player itself.
 

@@ -58,6 +58,12 @@ class Tournament:
         """Games in all."""
         return 2 * self.pairs * len(self.pairings)
 
+    @property
+    def repeated_pairs(self) -> int:
+        """Pairs that say nothing new: of an opening that the same two have played before, and models play as before."""
+        again = max(0, self.pairs - len(self.openings))
+        return again * sum(self.entrants[i].is_settled and self.entrants[j].is_settled for i, j in self.pairings)
+
     def fixture(self, ticket: Ticket) -> Fixture:
         """A game as it is to be played: the same every time it is asked for."""
         entropy = (self.seed, ticket.first, ticket.second, ticket.pair, ticket.game)

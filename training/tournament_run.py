@@ -11,7 +11,6 @@ from typing import Protocol
 
 import numpy as np
 
-from lifeline.files import write_atomic
 from lifeline.records import GameRecord
 from training.report import ratings_png, report_html, standings_json
 from training.sprt import Sprt
@@ -113,19 +112,26 @@ def _decided(state: SprtState | None) -> bool:
 def report(store: Store, anchor: str, anchor_elo: float, sprt: Sprt | None) -> Standings | None:
     """Rate the players by the games so far, and write table, picture and report into the folder.
 
+    Args:
+        anchor: the player whose rating is fixed, at anchor_elo; before it has played the first one that has, at 0.
+
     Returns:
         The standings; None where no pair has been played to its end.
+
+    Raises:
+        LifelineError: a file cannot be written.
     """
     pairs, t = store.pairs(), store.tournament
     if not pairs:
         return None
     state = None if sprt is None else sprt.first_crossing(store.scores(0, 1))[1]
+    if not any(anchor in (pair.first, pair.second) for pair in pairs):
+        anchor, anchor_elo = pairs[0].first, 0.0
     found = standings(pairs, anchor, np.random.default_rng(t.seed), anchor_elo, store.forfeits(), state)
-    folder = store.folder
-    write_atomic(folder / STANDINGS_FILE, (json.dumps(standings_json(found), indent=1) + "\n").encode())
-    write_atomic(folder / PICTURE_FILE, ratings_png(found))
+    store.write(STANDINGS_FILE, (json.dumps(standings_json(found), indent=1) + "\n").encode())
+    store.write(PICTURE_FILE, ratings_png(found))
     page = report_html(_title(t), t.rules, _facts(store), found, store.records())
-    write_atomic(folder / REPORT_FILE, page.encode())
+    store.write(REPORT_FILE, page.encode())
     return found
 
 
@@ -139,7 +145,7 @@ def _facts(store: Store) -> dict[str, str]:
         "Game": f"base {t.rules.base}, {t.rules.opening}" + (f", komi {t.rules.komi}" if t.rules.komi else ""),
         "Games": f"{len(store.done)} of {t.games}, in pairs: each opening twice, seats exchanged",
         "Format": "gauntlet" if t.gauntlet else "round robin",
-        "Openings": f"{len(t.openings)}, {t.openings_from}",
+        "Openings": f"{len(t.openings)}, {t.openings_from}" + ("; they repeat" if t.pairs > len(t.openings) else ""),
         "Seed": str(t.seed),
     }
     for e in t.entrants:

@@ -31,6 +31,7 @@ TOURNAMENT_FORMAT = 1
 SETTINGS_FILE = "tournament.json"
 GAMES_FILE = "games.jsonl"
 _LOCK_FILE = "lock"
+_PLAYERS = "players"
 
 
 class Store:
@@ -47,6 +48,7 @@ class Store:
     def __init__(self, folder: Path, tournament: Tournament) -> None:
         self.folder, self.tournament = folder, tournament
         self.done: dict[Ticket, tuple[bool, str]] = {}
+        self._pairings = frozenset(tournament.pairings)
         for record in self.records() if self._games.exists() else ():
             self._note(record)
 
@@ -71,10 +73,15 @@ class Store:
         try:
             ticket = Ticket.of(record.id or "")
         except ValueError:
-            raise RecordError(f"a game of another tournament: id {record.id!r}", str(self._games)) from None
+            raise self._foreign(record) from None
+        if (ticket.first, ticket.second) not in self._pairings or ticket.pair < 0 or ticket.game not in (0, 1):
+            raise self._foreign(record)
         if record.result is None or ticket in self.done:
             raise RecordError(f"game {record.id} is there twice or has no result", str(self._games))
         self.done[ticket] = record.result.winner == ticket.game, record.result.reason
+
+    def _foreign(self, record: GameRecord) -> RecordError:
+        return RecordError(f"a game of another tournament: id {record.id!r}", str(self._games))
 
     def add(self, records: Sequence[GameRecord]) -> None:
         """Add games that have just been played; they are on the disk when this returns.
@@ -85,6 +92,14 @@ class Store:
         append_records(self._games, records)
         for record in records:
             self._note(record)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file beside the games.
+
+        Raises:
+            LifelineError: it cannot be written.
+        """
+        _write(self.folder / name, data)
 
     def left(self) -> list[Ticket]:
         """The games that have not been played, those of early pairs first."""
@@ -130,29 +145,67 @@ class Store:
 def create(folder: Path, tournament: Tournament) -> Store:
     """Begin a tournament in a folder of its own, or go on with the same one.
 
+    One of which no game has been played gives way: what was wrong with it may have been noticed at its start.
+
     Raises:
         ConfigError: the folder holds something else, or another tournament.
         LifelineError: it cannot be written.
     """
     settings = _settings(tournament)
     try:
-        if (folder / SETTINGS_FILE).exists():
-            found = _read_settings(folder)
-            different = [key for key in settings if key != "version" and found.get(key) != settings[key]]
-            if different:
-                raise ConfigError(f"{folder} holds a tournament with other {', '.join(different)}; name another --out")
+        if not _is_unplayed(folder):
+            if not (folder / SETTINGS_FILE).exists():
+                raise _in_use(folder)
+            _see_that_it_is_the_same(folder, _read_settings(folder), settings)
             return Store(folder, tournament)
-        if folder.exists() and (not folder.is_dir() or any(p.name != _LOCK_FILE for p in folder.iterdir())):
-            raise ConfigError(f"{folder} is in use already; name another --out")
-        (folder / "players").mkdir(parents=True, exist_ok=True)
-        for number, entrant in enumerate(tournament.entrants):
-            if entrant.model is not None:
-                write_atomic(folder / "players" / f"{number}.onnx", entrant.model)
-        # Last: a folder that has it is a tournament.
-        write_atomic(folder / SETTINGS_FILE, (json.dumps(settings, indent=1) + "\n").encode())
+        (folder / SETTINGS_FILE).unlink(missing_ok=True)
+        (folder / _PLAYERS).mkdir(parents=True, exist_ok=True)
+        for path in (folder / _PLAYERS).glob("*.onnx"):
+            path.unlink()
     except OSError as error:
         raise LifelineError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    for number, entrant in enumerate(tournament.entrants):
+        if entrant.model is not None:
+            _write(folder / _PLAYERS / f"{number}.onnx", entrant.model)
+    _write_settings(folder, tournament)  # last: a folder that has it is a tournament
     return Store(folder, tournament)
+
+
+def _is_unplayed(folder: Path) -> bool:
+    """Whether a folder is not there or empty, or holds no more than a tournament does before its first game."""
+    names = {p.name for p in folder.iterdir()} if folder.exists() else set()
+    temporary = f".{SETTINGS_FILE}."  # of a process that was killed
+    known = {name for name in names if name in (SETTINGS_FILE, _PLAYERS, _LOCK_FILE) or name.startswith(temporary)}
+    # Players alone may be anybody's.
+    return not names or (names == known and not names.isdisjoint((SETTINGS_FILE, _LOCK_FILE)))
+
+
+def _in_use(folder: Path) -> ConfigError:
+    return ConfigError(f"{folder} is in use already; name another --out")
+
+
+def _see_that_it_is_the_same(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    different = [key for key in wanted if key != "version" and found.get(key) != wanted[key]]
+    if different == ["pairs"]:
+        games = f"{2 * found['pairs']} games for each two players"
+        raise ConfigError(f"{folder} holds this tournament with {games}; for more: --resume {folder} --games N")
+    if different:
+        raise ConfigError(f"{folder} holds a tournament with other {', '.join(different)}; name another --out")
+
+
+def tournament_in(folder: Path) -> Tournament:
+    """The tournament of a folder.
+
+    Raises:
+        ConfigError: the folder holds none, or it is damaged.
+    """
+    settings = _read_settings(folder)
+    try:
+        return _tournament_of(folder, settings)
+    except OSError as error:
+        raise ConfigError(f"{error.filename or folder} cannot be read: {error.strerror or error}") from None
+    except (KeyError, TypeError, AttributeError, ValueError, IllegalMoveError) as error:
+        raise ConfigError(f"{folder / SETTINGS_FILE} is damaged: {str(error)[:120]}") from None
 
 
 def resume(folder: Path, pairs: int | None = None) -> Store:
@@ -164,18 +217,26 @@ def resume(folder: Path, pairs: int | None = None) -> Store:
     Raises:
         ConfigError: the folder holds none, or fewer pairs are asked for.
         RecordError: its games are damaged.
+        LifelineError: it cannot be written.
     """
-    settings = _read_settings(folder)
-    try:
-        tournament = _tournament_of(folder, settings)
-    except (KeyError, TypeError, ValueError, IllegalMoveError) as error:
-        raise ConfigError(f"{folder / SETTINGS_FILE} is damaged: {str(error)[:120]}") from None
+    tournament = tournament_in(folder)
     if pairs is not None:
         if pairs < tournament.pairs:
             raise ConfigError(f"{folder} is of {2 * tournament.pairs} games for each two players already")
         tournament = replace(tournament, pairs=pairs)
-        write_atomic(folder / SETTINGS_FILE, (json.dumps(_settings(tournament), indent=1) + "\n").encode())
+        _write_settings(folder, tournament)
     return Store(folder, tournament)
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_atomic(path, data)
+    except OSError as error:
+        raise LifelineError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _write_settings(folder: Path, tournament: Tournament) -> None:
+    _write(folder / SETTINGS_FILE, (json.dumps(_settings(tournament), indent=1) + "\n").encode())
 
 
 def _settings(t: Tournament) -> dict[str, Any]:
@@ -227,7 +288,7 @@ def _tournament_of(folder: Path, value: dict[str, Any]) -> Tournament:
     for number, player in enumerate(value["players"]):
         model = None
         if player["model"] is not None:
-            model = (folder / "players" / f"{number}.onnx").read_bytes()
+            model = (folder / _PLAYERS / f"{number}.onnx").read_bytes()
         entrant = Entrant(player["name"], player["player"], _budget(player), model)
         if entrant.digest != player["model"]:
             raise ValueError(f"players/{number}.onnx is not the model that began")
@@ -236,6 +297,8 @@ def _tournament_of(folder: Path, value: dict[str, Any]) -> Tournament:
         Opening.of(rules, [a for move in text.split() for a in parse_move(move, rules.board)])
         for text in value["openings"]
     ]
+    if not openings:
+        raise ValueError("it has no openings")
     return Tournament(
         rules,
         tuple(entrants),
@@ -256,16 +319,20 @@ def locked(folder: Path, make: bool) -> Iterator[None]:
     """Hold a tournament's folder for one process, where the system can.
 
     Args:
-        make: whether to make the folder if it is not there.
+        make: whether to make the folder if it is not there. One that holds something else is left as it is.
 
     Raises:
-        ConfigError: another process plays in it.
+        ConfigError: another process plays in it, or it holds no tournament.
         LifelineError: the folder cannot be written.
     """
     try:
         if make:
+            if not _is_unplayed(folder) and not (folder / SETTINGS_FILE).exists():
+                raise _in_use(folder)
             folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / _LOCK_FILE).open("wb")
+        elif not (folder / SETTINGS_FILE).exists():
+            raise ConfigError(f"{folder} holds no tournament")
+        file = (folder / _LOCK_FILE).open("ab")
     except OSError as error:
         raise LifelineError(f"{folder}: cannot be written: {error.strerror or error}") from None
     with file:

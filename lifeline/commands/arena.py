@@ -25,6 +25,7 @@ from lifeline.rules import Rules
 
 if TYPE_CHECKING:
     from training.entrants import Entrant
+    from training.sprt import Sprt
     from training.tournament import Tournament
 
 
@@ -88,7 +89,7 @@ def tournament(
         from training.sprt import Sprt
         from training.tournament_console import Live, show
         from training.tournament_run import local_or_cluster, play, report
-        from training.tournament_store import create, locked
+        from training.tournament_store import create, locked, tournament_in
         from training.tournament_store import resume as go_on_with
     except ModuleNotFoundError as error:
         raise RunError(f"tournaments need {error.name}, which is not installed: pip install '.[train]'") from None
@@ -102,22 +103,33 @@ def tournament(
     if games is not None and games % 2:
         raise typer.BadParameter(f"games come in pairs: --games must be even, not {games}")
     count = _workers(workers)
+    if count == 0 and address is not None:
+        raise typer.BadParameter("a cluster's --address is of no use with --workers 0, which plays in this process")
     test = None if sprt is None else Sprt(*_two_numbers(sprt))
     folder = resume if resume is not None else out
     assert folder is not None
+    settings = None
     if resume is None:
         rules = rules_of(base, opening, komi, adjacent_setup)
         pairs = (100 if games is None else games) // 2
         settings = _tournament(players or [], rules, pairs, gauntlet, simulations, seconds_per_move, book, seed or 0)
-    with locked(folder, make=resume is None):
-        store = create(folder, settings) if resume is None else go_on_with(folder, games and games // 2)
+        name, elo = _check(settings.entrants, test, anchor)
+    with locked(folder, make=settings is not None):
+        if settings is not None:
+            store = create(folder, settings)
+        else:  # refused, if at all, before more games are written down
+            name, elo = _check(tournament_in(folder).entrants, test, anchor)
+            store = go_on_with(folder, games and games // 2)
         t = store.tournament
-        if test is not None and len(t.entrants) != 2:
-            raise typer.BadParameter(f"--sprt is a test of two players, not of {len(t.entrants)}")
-        name, elo = _anchor(anchor, t.entrants)
         typer.echo(
             f"{t.games} games on base {t.rules.base}, {t.rules.opening}; {len(t.openings)} openings {t.openings_from}"
         )
+        if t.repeated_pairs:
+            typer.echo(
+                f"warning: {t.repeated_pairs} pairs of models repeat an opening and so both games: intervals and "
+                "tests, which count them, are too sure of themselves; fewer --games or a larger --book helps",
+                err=True,
+            )
         if store.done:
             typer.echo(f"{len(store.done)} of them have been played already")
         stopped = False
@@ -172,6 +184,13 @@ def _two_numbers(text: str) -> tuple[float, float]:
     return low, high
 
 
+def _check(entrants: Sequence[Entrant], test: Sprt | None, anchor: str | None) -> tuple[str, float]:
+    """See that test and anchor are of these players; whose rating is fixed, and at what."""
+    if test is not None and len(entrants) != 2:
+        raise typer.BadParameter(f"--sprt is a test of two players, not of {len(entrants)}")
+    return _anchor(anchor, entrants)
+
+
 def _anchor(text: str | None, entrants: Sequence[Entrant]) -> tuple[str, float]:
     """Whose rating is fixed, and at what."""
     names = [e.name for e in entrants]
@@ -194,7 +213,9 @@ def book(
     komi: GivenKomi = None,
     adjacent_setup: GivenAdjacent = None,
     model: Annotated[Path | None, typer.Option(metavar="FILE", help="Judge by this exported model.")] = None,
-    simulations: Annotated[int, typer.Option(min=2, max=100_000, help="Of the model, for each opening.")] = 64,
+    simulations: Annotated[
+        int | None, typer.Option(min=2, max=100_000, help="Of the model, for each opening; 64 if not given.")
+    ] = None,
     rollouts: Annotated[
         int | None, typer.Option(min=1, max=10_000_000, help="Judge by so many random rollouts instead.")
     ] = None,
@@ -216,10 +237,17 @@ def book(
     from lifeline.search.evaluator import OnnxEvaluator
 
     exactly_one(model=model, rollouts=rollouts, solver=exact or None)
+    if model is None and simulations is not None:
+        raise typer.BadParameter("--simulations are those of --model")
+    if out.is_dir() or not out.parent.is_dir():
+        raise RunError(
+            f"{out}: cannot be written: {'it is a directory' if out.is_dir() else 'there is no such directory'}"
+        )
     rules = rules_of(base, opening, komi, adjacent_setup)
     judge: Judge
     if model is not None:
-        judge, by = network_judge(rules, OnnxEvaluator(model), simulations), f"{model.name}, {simulations} simulations"
+        number = 64 if simulations is None else simulations
+        judge, by = network_judge(rules, OnnxEvaluator(model), number), f"{model.name}, {number} simulations"
     elif rollouts is not None:
         judge, by = rollout_judge(rules, rollouts), f"{rollouts} rollouts"
     else:

@@ -138,13 +138,17 @@ def make_book(
         turns: of the openings, at least 2: behind the swap.
         candidates: looked at, 8 for each that is wanted if not given.
         progress: called with how many have been judged, of how many.
+
+    Raises:
+        ConfigError: games hardly last for so many turns.
     """
     wanted = 8 * count if candidates is None else candidates
     distinct: dict[bytes, Opening] = {}
     for _ in range(4):
+        before = len(distinct)
         for opening in random_openings(rules, wanted, rng, turns):
             distinct.setdefault(_canonical(opening.position), opening)
-        if len(distinct) >= wanted:
+        if len(distinct) >= wanted or len(distinct) == before:
             break
     found = list(distinct.values())[:wanted]
     values: list[float] = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lifeline.env import BatchEnv
+from lifeline.errors import ConfigError
 from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator
 
@@ -43,18 +44,25 @@ def random_openings(rules: Rules, count: int, rng: np.random.Generator, turns: i
     Args:
         turns: 1, Black's only, with the swap still to be decided: the game's own way of being fair; or 2, both
             players' with the swap behind them: more varied, but many such positions are lost from the start.
+
+    Raises:
+        ConfigError: no game was found that lasts so long.
     """
     found: dict[str, Opening] = {}
-    tries = 0
-    while len(found) < count and tries < 50 * count:
-        tries += 1
+    tries = fruitless = 0
+    # So many tries without a new one: there are hardly any left.
+    while len(found) < count and tries < 50 * count and fruitless < 1000 + 10 * len(found):
+        tries, fruitless = tries + 1, fruitless + 1
         env, actions = BatchEnv(rules, 1), list[int]()
         while not env.terminated[0] and (position := env.position(0)).turn < turns:
             actions.append(int(rng.choice(np.flatnonzero(env.legal_action_mask[0, : rules.num_cells]))))
             env.step(np.array(actions[-1:]))
         position = env.position(0)
-        if not position.is_over:
-            found.setdefault(position.text(), Opening(tuple(actions), position))
+        if not position.is_over and position.text() not in found:
+            found[position.text()] = Opening(tuple(actions), position)
+            fruitless = 0
+    if not found:
+        raise ConfigError(f"of {tries} random games on base {rules.base} none has lasted for {turns} turns")
     openings = list(found.values())
     return [openings[i % len(openings)] for i in range(count)]
 

@@ -173,13 +173,33 @@ def test_a_program_that_misbehaves_loses_its_games_and_the_tournament_goes_on(tm
         (("random", "rollout:5", "--simulations", "4", "--seconds-per-move", "1", "--out", "x"), "not by both"),
         (("random", "gtp:/nowhere/prog", "--workers", "0", "--out", "x"), "/nowhere/prog"),
         (("random", "rollout:5", "--book", "none.json", "--out", "x"), "none.json: cannot be read"),
-        (("--resume", "nowhere"), "nowhere"),
+        (("random", "rollout:5", "--workers", "0", "--address", "auto", "--out", "x"), "--address is of no use"),
+        (("--resume", "nowhere"), "nowhere holds no tournament"),
         (("--resume", ".", "--base", "4"), "as it was begun"),
     ],
 )
 def test_wrong_input_gets_one_clear_line(here, tmp_path, monkeypatch, arguments, says):
     monkeypatch.chdir(tmp_path)
     code, _, err = here("tournament", *arguments)
+    assert code in (1, 2)
+    assert err.startswith("lifeline: ")
+    assert err.count("\n") == 1
+    assert says in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "give exactly one of"),
+        (("--rollouts", "5", "--simulations", "9"), "--simulations are those of --model"),
+        (("--rollouts", "5", "--turns", "20", "--count", "2"), "none has lasted for 20 turns"),
+        (("--rollouts", "5", "--out", "nowhere/b.json"), "nowhere/b.json: cannot be written"),
+        (("--rollouts", "5", "--out", "."), "it is a directory"),
+    ],
+)
+def test_a_book_that_cannot_be_made_is_refused_in_one_line(here, tmp_path, monkeypatch, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = here("book", "--out", "b.json", *arguments)
     assert code in (1, 2)
     assert err.startswith("lifeline: ")
     assert err.count("\n") == 1

@@ -6,7 +6,7 @@ import pytest
 from lifeline import ConfigError, IllegalMoveError, Position, Rules
 from lifeline.play.openings import Opening, random_openings
 from lifeline.play.players import RandomPlayer, RolloutPlayer, choose_move, make_player
-from training.arena import play_match, wilson_interval
+from training.arena import paired, play_games, play_match, wilson_interval
 
 RULES = Rules(3)
 
@@ -24,6 +24,20 @@ def test_openings_repeat_when_there_are_no_more():
     openings = random_openings(RULES, 300, np.random.default_rng(0))
     assert len(openings) == 300
     assert len({o.position.text() for o in openings}) == 129
+
+
+def test_openings_longer_than_games_are_refused():
+    with pytest.raises(ConfigError, match="none has lasted for 60 turns"):
+        random_openings(RULES, 3, np.random.default_rng(0), turns=60)
+
+
+def test_times_are_kept_of_a_game_that_is_played_by_itself():
+    fixtures = paired(random_openings(RULES, 2, np.random.default_rng(0)), np.random.default_rng(0))
+    alone = play_games(RandomPlayer(), RandomPlayer(), fixtures[:1])
+    together = play_games(RandomPlayer(), RandomPlayer(), fixtures)
+    assert all(seconds is not None for seconds in alone[0].seconds)
+    assert all(seconds is None for game in together for seconds in game.seconds)
+    assert alone[0].actions == together[0].actions
 
 
 def test_a_player_against_itself_is_even_and_games_differ():

@@ -8,7 +8,7 @@ import torch
 
 from gtp_talk import ask, engine
 from lifeline import ConfigError, Rules
-from lifeline.errors import ForfeitError, NotationError, RecordError
+from lifeline.errors import ForfeitError, LifelineError, NotationError, RecordError
 from lifeline.notation import action_text
 from lifeline.play.book import Book, make_book, read_book, rollout_judge, shipped_book, solver_judge
 from lifeline.play.openings import Opening
@@ -21,6 +21,7 @@ from training.export import export_onnx
 from training.network import Network
 from training.ratings import Pair
 from training.tournament import MatchTable, Ticket, Tournament, opening_set
+from training.tournament_run import report
 from training.tournament_store import create, locked, resume, units
 
 RULES = Rules(3)
@@ -138,6 +139,9 @@ def test_damage_in_the_middle_is_told(tmp_path):
 def test_a_folder_holds_one_tournament(tmp_path):
     store = create(tmp_path / "t", tournament())
     assert create(tmp_path / "t", tournament()).tournament == store.tournament
+    store.add(MatchTable(store.tournament).play([Ticket(0, 0, 1, 0)]))
+    with pytest.raises(ConfigError, match="6 games for each two players; for more: --resume"):
+        create(tmp_path / "t", tournament(pairs=4))
     with pytest.raises(ConfigError, match="other seed"):
         create(tmp_path / "t", tournament(seed=2))
     with pytest.raises(ConfigError, match="other players"):
@@ -175,8 +179,93 @@ def test_two_processes_do_not_play_the_same_tournament(tmp_path):
         locked(tmp_path / "t", make=True),
     ):
         pass
+    create(tmp_path / "t", tournament())
     with locked(tmp_path / "t", make=False):
         pass
+
+
+def test_what_is_no_tournament_is_left_as_it_is(tmp_path):
+    for name in ("mine", "players"):
+        (tmp_path / name / name).mkdir(parents=True)
+        with pytest.raises(ConfigError, match="in use"), locked(tmp_path / name, make=True):
+            pass
+        with pytest.raises(ConfigError, match="holds no tournament"), locked(tmp_path / name, make=False):
+            pass
+        assert [p.name for p in (tmp_path / name).iterdir()] == [name]
+    with pytest.raises(ConfigError, match="holds no tournament"), locked(tmp_path / "nowhere", make=False):
+        pass
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("left", ["tournament", "players", "nothing"])
+def test_a_folder_of_a_failed_start_can_be_used_again(tmp_path, left):
+    folder = tmp_path / "t"
+    with locked(folder, make=True):
+        if left == "tournament":
+            create(folder, tournament(players=("random", "gtp:/nowhere/program")))
+        elif left == "players":  # killed before it was whole
+            (folder / "players").mkdir()
+            (folder / "players" / "0.onnx").write_bytes(b"cut off")
+    with locked(folder, make=True):
+        create(folder, tournament())
+    assert resume(folder).tournament == tournament()
+    assert list((folder / "players").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"openings": []}, "no openings"),
+        ({"openings": [5]}, "damaged"),
+        ({"players": 5}, "damaged"),
+        ({"rules": {"base": 99}}, "base must be"),
+    ],
+)
+def test_settings_changed_by_hand_are_told_in_one_line(tmp_path, change, says):
+    store = create(tmp_path / "t", tournament())
+    path = store.folder / "tournament.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ConfigError, match=says):
+        resume(store.folder)
+
+
+def test_a_missing_model_is_named(tmp_path):
+    model = export_onnx(tiny := NetworkConfig(blocks=1, channels=8), Network(tiny).state_dict())
+    (tmp_path / "m.onnx").write_bytes(model)
+    store = create(tmp_path / "t", tournament(players=(str(tmp_path / "m.onnx"), "random")))
+    (store.folder / "players" / "0.onnx").unlink()
+    with pytest.raises(ConfigError, match=r"0\.onnx cannot be read: No such file"):
+        resume(store.folder)
+
+
+def test_games_of_another_tournament_are_refused(tmp_path):
+    store = create(tmp_path / "t", tournament())
+    store.add(MatchTable(store.tournament).play([Ticket(0, 1, 2, 0)]))
+    path = store.folder / "tournament.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"gauntlet": True}))
+    with pytest.raises(RecordError, match="another tournament: id '1-2-0-0'"):
+        resume(store.folder)
+
+
+def test_a_tournament_stopped_before_its_anchor_has_played_is_reported(tmp_path):
+    store = create(tmp_path / "t", tournament())
+    store.add(MatchTable(store.tournament).play([Ticket(0, 1, 2, 0), Ticket(0, 1, 2, 1)]))
+    assert report(store, "random", 100.0, None).anchor == "rollout:5"
+    (store.folder / "report.html").unlink()
+    (store.folder / "report.html").mkdir()
+    with pytest.raises(LifelineError, match=r"report\.html: cannot be written: Is a directory"):
+        report(store, "random", 100.0, None)
+
+
+def test_models_that_meet_again_from_the_same_opening_say_nothing_new(tmp_path):
+    model = export_onnx(tiny := NetworkConfig(blocks=1, channels=8), Network(tiny).state_dict())
+    (tmp_path / "m.onnx").write_bytes(model)
+    players = ("random", f"a={tmp_path / 'm.onnx'}@0", f"b={tmp_path / 'm.onnx'}@2", f"c={tmp_path / 'm.onnx'}@1s")
+    assert tournament(pairs=50, players=players).repeated_pairs == 0
+    assert tournament(pairs=53, players=players).repeated_pairs == 3
+    t = tournament(pairs=53, players=players)
+    records = MatchTable(t).play([Ticket(pair, 1, 2, 0) for pair in (2, 52)])
+    assert records[0].moves == records[1].moves
 
 
 class Breaks:
