@@ -21,7 +21,7 @@ from training.export import export_onnx, network_config_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:@-]{0,63}")
 _GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.+:-]{0,63})=(.*)", re.DOTALL)
-_GIVEN_BUDGET = re.compile(r"(.*)@([0-9]{1,7})(\.[0-9]{1,4})?(s?)(?:/([a-z]{1,10}))?", re.DOTALL)
+_GIVEN_BUDGET = re.compile(r"(.*)@([0-9]{1,7})(\.[0-9]{1,4})?(s?)(?:/(gumbel|puct))?", re.DOTALL)
 # Folders whose name says nothing of the model in them.
 _COMMON = ("checkpoints", "models", "runs", "")
 

@@ -66,7 +66,7 @@ def test_a_runs_bot_is_named_after_the_run(model, tmp_path):
         ("rollout:10@1", ConfigError, "0 \\(the policy alone\\) or 2 to"),
         ("rollout:10@64", ConfigError, "simulations and search are those of a model"),
         ("rollout:10@1s/puct", ConfigError, "simulations and search are those of a model"),
-        ("random@8/alpha", ConfigError, "a search is gumbel or puct, not 'alpha'"),
+        ("random@8/alpha", ConfigError, "no player 'random@8/alpha'"),
         ("rollout:10@1.5", ConfigError, "seconds end in s"),
         ("rollout:10@0s", ConfigError, "seconds for a move"),
         ("gtp:", ConfigError, "needs the command line"),
