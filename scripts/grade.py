@@ -16,8 +16,7 @@ import numpy as np
 
 from lifeline import BatchEnv
 from lifeline.search.evaluator import OnnxEvaluator
-from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
-from lifeline.search.puct import PuctPolicy
+from lifeline.search.policies import POLICIES, quiet_policy
 from lifeline.search.search import BatchSearch
 from training.arena import wilson_interval
 from training.grading import graded
@@ -35,7 +34,7 @@ def main() -> None:
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--base", type=int, default=3, help="3 or 4")
     parser.add_argument("--simulations", type=int, nargs="+", default=[16, 64])
-    parser.add_argument("--search", choices=["gumbel", "puct"], default="gumbel")
+    parser.add_argument("--search", choices=POLICIES, default="gumbel")
     arguments = parser.parse_args()
     positions = graded(arguments.base)
     games, won = positions.games(), positions.won
@@ -47,7 +46,7 @@ def main() -> None:
         chosen = {"raw": np.where(games.legal_action_mask, logits, -np.inf).argmax(axis=1)}
         signs = {"raw": (values > 0) == won}
         for count in arguments.simulations:
-            policy = GumbelPolicy(GumbelConstants(noise=0)) if arguments.search == "gumbel" else PuctPolicy()
+            policy = quiet_policy(arguments.search)
             search = BatchSearch(lambda: BatchEnv(positions.rules, size), evaluator, policy, count)
             result = search.run(games, np.zeros(size, np.uint64))
             chosen[str(count)], signs[str(count)] = result.actions, (result.root_value > 0) == won

@@ -85,6 +85,8 @@ class SearchConfig(_Section):
     """PUCT: an unvisited action below the root counts as its parent less this, times the root of the visited prior."""
     fpu_value: float | None = Field(default=None, ge=-1, le=1)
     """PUCT: what an unvisited action counts as instead, at the root too; None = relative to its parent."""
+    proves: bool = True
+    """PUCT: whether won and lost games of the tree are taken for what they are, and moves that lead to them."""
     noise_share: float = Field(default=0.25, ge=0, lt=1)
     """PUCT: share of Dirichlet noise in the root's prior."""
     noise_total: float = Field(default=10.0, gt=0, le=1000)
@@ -128,7 +130,7 @@ class SelfPlayConfig(_Section):
 
 
 # What only PUCT heeds: set beside Gumbel search it would be ignored, and so is refused.
-_PUCT_SEARCH = ("c_puct", "c_log", "c_base", "fpu_reduction", "fpu_value", "noise_share", "noise_total")
+_PUCT_SEARCH = ("c_puct", "c_log", "c_base", "fpu_reduction", "fpu_value", "proves", "noise_share", "noise_total")
 _PUCT_SELFPLAY = ("temperature", "temperature_share", "final_temperature")
 
 

@@ -36,6 +36,7 @@ def make_policy(config: SearchConfig, noise: bool) -> GumbelPolicy | PuctPolicy:
         fpu_value=config.fpu_value,
         noise_share=config.noise_share if noise else 0.0,
         noise_total=config.noise_total,
+        proves=config.proves,
     )
     return PuctPolicy(constants)
 

@@ -23,6 +23,8 @@ from training.entrants import Entrant
 # Of openings where there is no book: enough to tell a lost position from an open one.
 _ROLLOUTS = 400
 _LEAST_OPENINGS = 100
+# Looked at for each that is taken.
+_CANDIDATES = 4
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Tournament:
     Attributes:
         rules: the game.
         entrants: the players.
-        openings: of the pairs of each two players that meet, in this order; taken anew when there are more pairs.
+        openings: of the pairs of each two players that meet, in this order; taken anew where a board has no more.
         pairs: for each two players that meet. A pair is one opening played twice, seats exchanged.
         gauntlet: whether only the first player meets the others, and they not each other.
         seed: of everything random in it.
@@ -173,15 +175,32 @@ def opening_set(rules: Rules, pairs: int, book: Path | None, seed: int) -> tuple
         NotationError: the file is no book.
         ConfigError: it is of other rules.
     """
-    rng = np.random.default_rng(seed)
+    found, source = shipped_book(rules), "of the book that comes along"
     if book is not None:
         found, source = read_book(book), f"of {book.name}"
         if found.rules != rules:
             raise ConfigError(f"{book} is of {found.rules}, not of {rules}")
-    else:
-        shipped = shipped_book(rules)
-        source = "of the book that comes along" if shipped else f"judged by {_ROLLOUTS} rollouts"
-        wanted = max(pairs, _LEAST_OPENINGS)
-        found = shipped or make_book(rules, rollout_judge(rules, _ROLLOUTS), source, wanted, rng, candidates=4 * wanted)
-    order = rng.permutation(len(found.openings))
-    return tuple(found.openings[i] for i in order), source
+    if found is None:
+        made = more_openings(rules, (), max(pairs, _LEAST_OPENINGS), seed)
+        return made, f"judged by {_ROLLOUTS} rollouts"
+    order = np.random.default_rng(seed).permutation(len(found.openings))
+    openings = tuple(found.openings[i] for i in order)
+    if pairs > len(openings):
+        source += f", then others judged by {_ROLLOUTS} rollouts"
+    return more_openings(rules, openings, pairs, seed), source
+
+
+def more_openings(rules: Rules, openings: tuple[Opening, ...], count: int, seed: int) -> tuple[Opening, ...]:
+    """Openings for `count` pairs: these, and behind them as many more as that takes and there are.
+
+    Models play the same games again from the same opening, and pairs counted twice would make ratings too sure.
+    """
+    missing = count - len(openings)
+    if missing <= 0:
+        return openings
+    rng = np.random.default_rng((seed, len(openings)))
+    turns = openings[0].position.turn if openings else 2
+    judge = rollout_judge(rules, _ROLLOUTS)
+    made = make_book(rules, judge, "", missing, rng, turns, _CANDIDATES * missing, known=openings)
+    order = rng.permutation(len(made.openings))
+    return (*openings, *(made.openings[i] for i in order))

@@ -17,7 +17,6 @@ from typing import Any
 
 from lifeline.errors import ConfigError, IllegalMoveError, LifelineError, RecordError
 from lifeline.files import write_atomic
-from lifeline.notation import action_text, parse_move
 from lifeline.play.openings import Opening
 from lifeline.play.players import Budget
 from lifeline.records import GameRecord, append_records, read_records
@@ -25,7 +24,7 @@ from lifeline.rules import Rules
 from lifeline.version import __version__
 from training.entrants import Entrant
 from training.ratings import Pair
-from training.tournament import Ticket, Tournament
+from training.tournament import Ticket, Tournament, more_openings
 
 TOURNAMENT_FORMAT = 1
 SETTINGS_FILE = "tournament.json"
@@ -186,7 +185,7 @@ def _in_use(folder: Path) -> ConfigError:
 
 def _see_that_it_is_the_same(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     different = [key for key in wanted if key != "version" and found.get(key) != wanted[key]]
-    if different == ["pairs"]:
+    if "pairs" in different and set(different) <= {"pairs", "openings", "openings_from"}:
         games = f"{2 * found['pairs']} games for each two players"
         raise ConfigError(f"{folder} holds this tournament with {games}; for more: --resume {folder} --games N")
     if different:
@@ -223,7 +222,8 @@ def resume(folder: Path, pairs: int | None = None) -> Store:
     if pairs is not None:
         if pairs < tournament.pairs:
             raise ConfigError(f"{folder} is of {2 * tournament.pairs} games for each two players already")
-        tournament = replace(tournament, pairs=pairs)
+        openings = more_openings(tournament.rules, tournament.openings, pairs, tournament.seed)
+        tournament = replace(tournament, pairs=pairs, openings=openings)
         _write_settings(folder, tournament)
     return Store(folder, tournament)
 
@@ -240,7 +240,6 @@ def _write_settings(folder: Path, tournament: Tournament) -> None:
 
 
 def _settings(t: Tournament) -> dict[str, Any]:
-    board = t.rules.board
     return {
         "format": TOURNAMENT_FORMAT,
         "version": __version__,
@@ -265,7 +264,7 @@ def _settings(t: Tournament) -> dict[str, Any]:
         "pairs": t.pairs,
         "seed": t.seed,
         "openings_from": t.openings_from,
-        "openings": [" ".join(action_text(a, board) for a in o.actions) for o in t.openings],
+        "openings": [o.text() for o in t.openings],
     }
 
 
@@ -293,10 +292,7 @@ def _tournament_of(folder: Path, value: dict[str, Any]) -> Tournament:
         if entrant.digest != player["model"]:
             raise ValueError(f"players/{number}.onnx is not the model that began")
         entrants.append(entrant)
-    openings = [
-        Opening.of(rules, [a for move in text.split() for a in parse_move(move, rules.board)])
-        for text in value["openings"]
-    ]
+    openings = [Opening.parse(rules, text) for text in value["openings"]]
     if not openings:
         raise ValueError("it has no openings")
     return Tournament(

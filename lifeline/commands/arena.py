@@ -19,6 +19,7 @@ from lifeline.commands.options import (
     any_given,
     exactly_one,
     rules_of,
+    workers_of,
 )
 from lifeline.errors import RunError
 from lifeline.rules import Rules
@@ -102,7 +103,8 @@ def tournament(
         raise typer.BadParameter("--resume goes on with a tournament as it was begun; only --games may be raised")
     if games is not None and games % 2:
         raise typer.BadParameter(f"games come in pairs: --games must be even, not {games}")
-    count = _workers(workers)
+    wanted = workers_of(workers)
+    count = None if wanted in (None, "auto") else int(wanted)
     if count == 0 and address is not None:
         raise typer.BadParameter("a cluster's --address is of no use with --workers 0, which plays in this process")
     test = None if sprt is None else Sprt(*_two_numbers(sprt))
@@ -126,8 +128,8 @@ def tournament(
         )
         if t.repeated_pairs:
             typer.echo(
-                f"warning: {t.repeated_pairs} pairs of models repeat an opening and so both games: intervals and "
-                "tests, which count them, are too sure of themselves; fewer --games or a larger --book helps",
+                f"warning: there are no more openings, and {t.repeated_pairs} pairs of models repeat one and so both "
+                "games: intervals and tests, which count them, are too sure of themselves; take fewer --games",
                 err=True,
             )
         if store.done:
@@ -166,14 +168,6 @@ def _tournament(
     entrants = parse_entrants(players, Budget(64 if simulations is None else simulations, seconds))
     openings, source = opening_set(rules, pairs, book, seed)
     return Tournament(rules, tuple(entrants), openings, pairs, gauntlet, seed, source)
-
-
-def _workers(text: str | None) -> int | None:
-    if text is None or text == "auto":
-        return None
-    if not (text.isascii() and text.isdigit() and int(text) <= 10_000):
-        raise typer.BadParameter(f"--workers takes a number or auto, not {text[:40]!r}")
-    return int(text)
 
 
 def _two_numbers(text: str) -> tuple[float, float]:

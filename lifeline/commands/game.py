@@ -53,7 +53,9 @@ def play(
     opponent: Annotated[
         str, typer.Option(help="Without a model: random, rollout:N, solver, or gtp:COMMAND.")
     ] = "rollout:1000",
-    simulations: Annotated[int, typer.Option(min=2, max=100_000, help="For each move of the model.")] = 64,
+    simulations: Annotated[
+        int | None, typer.Option(min=2, max=100_000, help="For each move of the model; 64 if not given.")
+    ] = None,
     seat: Annotated[int, typer.Option(min=0, max=1, help="Yours: 0 begins as Black, 1 may swap.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of the opponent.")] = None,
     ascii_: Annotated[bool, typer.Option("--ascii", help="Draw stones as X and O.")] = False,
@@ -61,15 +63,14 @@ def play(
     """Play against a bot in the terminal."""
     import secrets
 
-    from lifeline.play.players import NetworkPlayer, make_player
+    from lifeline.play.players import make_bot, make_player
     from lifeline.play.terminal import play_in_terminal
-    from lifeline.search.evaluator import OnnxEvaluator
 
     rules = Rules(base, opening)
-    if model is None:
-        player = make_player(opponent, rules, simulations)
-    else:  # whatever its name: what is wrong with the file is said of the file
-        player = NetworkPlayer(rules, OnnxEvaluator(model), simulations, model.stem)
+    if model is None and simulations is not None:
+        raise typer.BadParameter("--simulations are those of --model")
+    number = 64 if simulations is None else simulations
+    player = make_player(opponent, rules) if model is None else make_bot(model, rules, number)
     play_in_terminal(rules, player, seat, secrets.randbits(64) if seed is None else seed, input, typer.echo, ascii_)
 
 

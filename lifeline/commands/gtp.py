@@ -23,8 +23,9 @@ def gtp(
     komi: Annotated[int, typer.Option(help="Points of komi, 0 to 99; komi_pie only.")] = 0,
     adjacent_setup: Annotated[str, typer.Option(help="allowed or forbidden; weak_pie and komi_pie only.")] = "allowed",
     simulations: Annotated[
-        int, typer.Option(min=0, max=100_000, help="For each move of the model, at least 2; 0: its policy alone.")
-    ] = 64,
+        int | None,
+        typer.Option(min=0, max=100_000, help="Of the model for each move, 64 if not given; 0: its policy alone."),
+    ] = None,
     seconds_per_move: Annotated[
         float | None, typer.Option(help="In place of a number of simulations or rollouts; an upper limit under clocks.")
     ] = None,
@@ -37,17 +38,18 @@ def gtp(
 
     from lifeline.play.gtp import GtpEngine, LineReader, serve
     from lifeline.play.gtp_commands import GtpSession
-    from lifeline.play.players import Budget, Player, make_player
+    from lifeline.play.players import Budget, Player, make_bot, make_player
 
     if model is not None and player is not None:
         raise typer.BadParameter("give one of --model and --player, not both")
-    text = str(model) if model is not None else player or "rollout:1000"
-    if text.startswith("gtp:"):
+    if model is None and simulations is not None:
+        raise typer.BadParameter("--simulations are those of --model")
+    if player is not None and player.startswith("gtp:"):
         raise typer.BadParameter("--player is random, rollout:N or solver: a program that speaks GTP needs no other")
-    budget = Budget(simulations, seconds_per_move)
+    budget = Budget(64 if simulations is None else simulations, seconds_per_move)
 
     def player_of(rules: Rules) -> Player:
-        return make_player(text, rules, budget)
+        return make_player(player or "rollout:1000", rules, budget) if model is None else make_bot(model, rules, budget)
 
     def seeds() -> int:
         return secrets.randbits(64) if seed is None else seed

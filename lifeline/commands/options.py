@@ -34,6 +34,15 @@ def rules_of(base: int | None, opening: str | None, komi: int | None, adjacent_s
     )
 
 
+def workers_of(text: str | None) -> int | str | None:
+    """What --workers says: a number, "auto", or None where it was not given."""
+    if text is None or text == "auto":
+        return text
+    if not (text.isascii() and text.isdigit() and int(text) <= 10_000):
+        raise typer.BadParameter(f"--workers takes a number or auto, not {text[:40]!r}")
+    return int(text)
+
+
 def any_given(*options: object) -> bool:
     return any(option is not None for option in options)
 

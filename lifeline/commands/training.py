@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from lifeline.commands.options import workers_of
 from lifeline.errors import RunError
 
 
@@ -103,8 +104,6 @@ def runs(
 def _changes(minutes: float | None, workers: str | None) -> dict[str, object]:
     """The settings that may change when a run goes on."""
     changes: dict[str, object] = {} if minutes is None else {"minutes": minutes}
-    if workers is not None:
-        if workers != "auto" and not (workers.isascii() and workers.isdigit() and int(workers) <= 10_000):
-            raise typer.BadParameter(f"--workers takes a number or auto, not {workers[:40]!r}")
-        changes["workers"] = workers if workers == "auto" else int(workers)
+    if (wanted := workers_of(workers)) is not None:
+        changes["workers"] = wanted
     return changes

@@ -14,11 +14,10 @@ from lifeline import kernels
 from lifeline.env import BatchEnv
 from lifeline.errors import IllegalMoveError, LifelineError, NotationError
 from lifeline.files import write_atomic
-from lifeline.notation import action_text, parse_move
 from lifeline.play.openings import Opening, random_openings
 from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator
-from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
+from lifeline.search.policies import quiet_policy
 from lifeline.search.rollout import RolloutSearch
 from lifeline.search.search import BatchSearch
 from lifeline.solver import Solver
@@ -54,7 +53,6 @@ class Book:
         Raises:
             LifelineError: the file cannot be written.
         """
-        board = self.rules.board
         head = {
             "format": BOOK_FORMAT,
             "base": self.rules.base,
@@ -64,7 +62,7 @@ class Book:
             "made_by": self.made_by,
         }
         lines = [
-            json.dumps({"moves": " ".join(action_text(a, board) for a in o.actions), "value": round(v, 4) + 0.0})
+            json.dumps({"moves": o.text(), "value": round(v, 4) + 0.0})
             for o, v in zip(self.openings, self.values, strict=True)
         ]
         text = json.dumps(head)[:-1] + ', "openings": [\n' + ",\n".join(lines) + "\n]}\n"
@@ -100,8 +98,7 @@ def _book_of(value: dict[str, Any]) -> Book:
     openings, values = [], []
     for number, entry in enumerate(value["openings"], start=1):
         try:
-            actions = [a for move in str(entry["moves"]).split() for a in parse_move(move, rules.board)]
-            opening = Opening.of(rules, actions)
+            opening = Opening.parse(rules, str(entry["moves"]))
         except (NotationError, IllegalMoveError) as error:
             raise ValueError(f"opening {number}: {error}") from None
         if opening.position.is_over:
@@ -130,6 +127,7 @@ def make_book(
     turns: int = 2,
     candidates: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    known: Sequence[Opening] = (),
 ) -> Book:
     """Judge random openings, no two of which are mirror images of each other, and keep the most even ones.
 
@@ -138,16 +136,20 @@ def make_book(
         turns: of the openings, at least 2: behind the swap.
         candidates: looked at, 8 for each that is wanted if not given.
         progress: called with how many have been judged, of how many.
+        known: openings of which it shall have none, nor mirror images of them.
 
     Raises:
         ConfigError: games hardly last for so many turns.
     """
     wanted = 8 * count if candidates is None else candidates
+    taken = {_canonical(opening.position) for opening in known}
     distinct: dict[bytes, Opening] = {}
     for _ in range(4):
         before = len(distinct)
-        for opening in random_openings(rules, wanted, rng, turns):
-            distinct.setdefault(_canonical(opening.position), opening)
+        for opening in random_openings(rules, wanted + len(taken), rng, turns):
+            image = _canonical(opening.position)
+            if image not in taken:
+                distinct.setdefault(image, opening)
         if len(distinct) >= wanted or len(distinct) == before:
             break
     found = list(distinct.values())[:wanted]
@@ -168,8 +170,7 @@ def _canonical(position: Position) -> bytes:
 
 def network_judge(rules: Rules, evaluator: Evaluator, num_simulations: int) -> Judge:
     """Judges by a Gumbel search without noise."""
-    policy = GumbelPolicy(GumbelConstants(noise=0.0))
-    search = BatchSearch(lambda: BatchEnv(rules, _BATCH), evaluator, policy, num_simulations)
+    search = BatchSearch(lambda: BatchEnv(rules, _BATCH), evaluator, quiet_policy(), num_simulations)
 
     def judge(positions: Sequence[Position]) -> Sequence[float]:
         env = BatchEnv(rules, _BATCH)

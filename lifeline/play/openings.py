@@ -9,6 +9,7 @@ import numpy as np
 
 from lifeline.env import BatchEnv
 from lifeline.errors import ConfigError
+from lifeline.notation import action_text, parse_move
 from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator
 
@@ -36,6 +37,20 @@ class Opening:
         for action in actions:
             position = position.play(int(action))
         return cls(tuple(map(int, actions)), position)
+
+    @classmethod
+    def parse(cls, rules: Rules, text: str) -> Opening:
+        """The opening of move texts, spaces between them.
+
+        Raises:
+            NotationError: one of them is none.
+            IllegalMoveError: one of them is illegal.
+        """
+        return cls.of(rules, [a for move in text.split() for a in parse_move(move, rules.board)])
+
+    def text(self) -> str:
+        """Its plies as move texts, spaces between them."""
+        return " ".join(action_text(a, self.position.rules.board) for a in self.actions)
 
 
 def random_openings(rules: Rules, count: int, rng: np.random.Generator, turns: int = 1) -> list[Opening]:

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,8 +19,7 @@ from lifeline.errors import ConfigError, IllegalMoveError
 from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator, OnnxEvaluator
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
-from lifeline.search.policy import SearchPolicy
-from lifeline.search.puct import PuctPolicy
+from lifeline.search.policies import POLICIES, quiet_policy
 from lifeline.search.rollout import RolloutSearch
 from lifeline.search.search import BatchSearch
 from lifeline.solver import Solver
@@ -38,8 +37,6 @@ _MAX_TIMED_SIMULATIONS = 16_384
 _SOLVER_NODES = 100_000
 _SOLVER_FALLBACK = 1_000
 _SOLVER_TABLE_BITS = 18
-
-SEARCHES = ("gumbel", "puct")
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,8 @@ class Budget:
             raise ConfigError(f"simulations are 0 (the policy alone) or 2 to 1000000, not {self.simulations}")
         if self.seconds is not None and not 0.001 <= self.seconds <= 86_400:
             raise ConfigError(f"seconds for a move are 0.001 to 86400, not {self.seconds}")
-        if self.search not in SEARCHES:
-            raise ConfigError(f"a search is {' or '.join(SEARCHES)}, not {self.search[:40]!r}")
+        if self.search not in POLICIES:
+            raise ConfigError(f"a search is {' or '.join(POLICIES)}, not {self.search[:40]!r}")
 
 
 class Player(Protocol):
@@ -232,16 +229,19 @@ class SolverPlayer:
     ) -> IntArray:
         """See `Player.choose`. Of several winning moves the key picks one."""
         limit = self._seconds if seconds is None else seconds
-        actions = self._fallback.choose(env, rows, keys, None, None if limit is None else 0.1 * limit)
-        states = env.gather(rows)
-        for i in range(len(rows)):
-            nodes = self._nodes if limit is None else None
+        solving, guessing = (None, None) if limit is None else (0.9 * limit, 0.1 * limit)
+        nodes = self._nodes if limit is None else None
+        actions = np.zeros(len(rows), np.int64)
+        for i, state in enumerate(env.gather(rows)):
             self._solver.forget()
-            found = self._solver.solve_state(states[i], nodes, None if limit is None else 0.9 * limit)
+            found = self._solver.solve_state(state, nodes, solving)
+            rng = np.random.default_rng(keys[i])
             if found.known_winning:
-                actions[i] = np.random.default_rng(keys[i]).choice(found.known_winning)
-            elif found.undecided and actions[i] not in found.undecided:
-                actions[i] = np.random.default_rng(keys[i]).choice(found.undecided)
+                actions[i] = rng.choice(found.known_winning)
+                continue
+            actions[i] = self._fallback.choose(env, rows[i : i + 1], keys[i : i + 1], None, guessing)[0]
+            if found.undecided and actions[i] not in found.undecided:  # what is known to lose is not played
+                actions[i] = rng.choice(found.undecided)
         return actions
 
 
@@ -269,10 +269,9 @@ class NetworkPlayer:
         self.name = name
         self._rules, self._evaluator = rules, evaluator
         self._budget = Budget(budget) if isinstance(budget, int) else budget
-        c = constants or GumbelConstants()
-        self._policy: SearchPolicy = PuctPolicy()
-        if self._budget.search == "gumbel":
-            self._policy = GumbelPolicy(GumbelConstants(c.max_considered, c.c_visit, c.c_scale, noise=0.0))
+        self._policy = quiet_policy(self._budget.search)
+        if constants is not None and self._budget.search == "gumbel":
+            self._policy = GumbelPolicy(replace(constants, noise=0.0))
         self._searches: dict[tuple[int, int], BatchSearch] = {}
         self._pace = _Pace(least=4, most=_MAX_TIMED_SIMULATIONS)
 
@@ -333,6 +332,15 @@ def choose_move(
     return int(player.choose(env, rows, keys, None if history is None else [history], seconds)[0])
 
 
+def make_bot(model: Path, rules: Rules, budget: Budget | int = 64, threads: int = 1) -> NetworkPlayer:
+    """The player of an exported model, whatever the name of its file.
+
+    Raises:
+        ModelError: the model cannot be used.
+    """
+    return NetworkPlayer(rules, OnnxEvaluator(model, threads), budget, model.stem)
+
+
 PLAYER_FORMS = (
     f"random, rollout:N (N up to {_MAX_ROLLOUTS}), solver, FILE.onnx, and gtp:COMMAND (a program that speaks GTP)"
 )
@@ -362,5 +370,5 @@ def make_player(text: str, rules: Rules, budget: Budget | int = 64, threads: int
 
         return GtpPlayer(rules, text.removeprefix("gtp:"), budget)
     if text.endswith(".onnx"):
-        return NetworkPlayer(rules, OnnxEvaluator(Path(text), threads), budget, name=Path(text).stem)
+        return make_bot(Path(text), rules, budget, threads)
     raise ConfigError(f"no player {text[:60]!r}: there are {PLAYER_FORMS}")

@@ -289,7 +289,7 @@ def finish_puct(
             root_value[b] = sign * nodes.raw_value[b, 0]
             continue
         mean = sign * nodes.value_sum[b, 0] / nodes.visits[b, 0]
-        most, total, open_visits, won, lost, legal = 0, 0, 0, -1, 0, 0
+        most, won, lost, legal = 0, -1, 0, 0  # most: visits of an action that is not decided
         for a in range(num_actions):
             if nodes.prior[b, 0, a] <= 0.0:
                 continue
@@ -300,25 +300,19 @@ def finish_puct(
             action_values[b, a] = mean
             if n > 0:
                 action_values[b, a] = sign * nodes.value_sum[b, c] / n
-                total += n
                 if nodes.terminal[b, c]:
                     if nodes.raw_value[b, c] * sign > 0.0:
                         won = a if won < 0 else won
                     else:
                         lost += 1
                 else:
-                    open_visits += n
                     most = max(most, n)
         if won >= 0:
             chosen[b] = won
             policy_target[b, won] = 1.0
             root_value[b] = 1.0
             continue
-        if lost == legal:  # nothing is left but to make it long: what took most visits to refute
-            most, open_visits = 0, 0
-            for a in range(num_actions):
-                most = max(most, visit_counts[b, a])
-        sample = temperature[b] > 0.0 and open_visits > 0
+        sample = temperature[b] > 0.0 and most > 0
         best, best_score, weight, value = -1, -np.inf, 0.0, 0.0
         for a in range(num_actions):
             n = visit_counts[b, a]
@@ -328,7 +322,7 @@ def finish_puct(
             policy_target[b, a] = n
             weight += n
             value += n * action_values[b, a]
-            score = np.float64(n)
+            score = np.float64(n)  # where all is lost it counts what took longest to refute
             if lcb > 0.0 and lost < legal:
                 score = lower_bound(b, c, sign, lcb, nodes) if n >= lcb_visits * most else -np.inf
             if score > best_score:

@@ -59,8 +59,9 @@ class Tree:
     """B trees. Allocated once, used for search after search.
 
     Args:
-        env: a game like those searched, of batch size B.
+        env: a game like those searched.
         num_nodes: N.
+        batch: B; None = as many as `env` has.
 
     Attributes:
         nodes: the arrays.

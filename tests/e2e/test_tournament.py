@@ -1,11 +1,13 @@
 """`lifeline tournament` as a person uses it: played, killed, gone on with, stopped by a test, refused."""
 
+import contextlib
 import json
 import os
+import secrets
 import signal
-import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -96,8 +98,19 @@ def test_a_sequential_test_stops_by_itself_and_stays_stopped(tmp_path):
     assert "elo1 accepted" in out
 
 
+def worker_of(mark):
+    """A worker of the tournament that was started with a mark in its environment."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name, environment = (folder / "cmdline").read_bytes(), (folder / "environ").read_bytes()
+            if b"ray::_MatchWorker" in name and f"LIFELINE_TEST={mark}".encode() in environment:
+                return int(folder.name)
+    raise AssertionError("no worker found")
+
+
 @pytest.mark.slow
-def test_a_worker_that_is_killed_is_replaced(tmp_path):
+def test_a_worker_that_is_killed_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIFELINE_TEST", mark := secrets.token_hex(8))  # its workers inherit it
     process = start(
         "tournament", "rollout:3000", "rollout:2000", "--games", "40", "--workers", "2", *GAME, "--out", tmp_path / "t"
     )
@@ -106,8 +119,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path):
     while not path.exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    found = subprocess.run(["pgrep", "-f", "ray::_MatchWorker"], capture_output=True, text=True, check=False)
-    os.kill(int(found.stdout.split()[0]), signal.SIGKILL)
+    os.kill(worker_of(mark), signal.SIGKILL)
     _, err = process.communicate(timeout=240)
     assert process.returncode == 0, err
     assert len(games_of(tmp_path / "t")) == 40

@@ -429,3 +429,28 @@ def test_a_move_is_the_same_in_a_tournament_from_python_and_over_gtp(tmp_path):
                 assert ask(gtp, f"genmove {colour}") == move
             else:
                 ask(gtp, f"play {colour} {move}")
+
+
+def test_every_pair_has_an_opening_of_its_own_even_beyond_the_book(tmp_path, monkeypatch):
+    monkeypatch.setattr("training.tournament._ROLLOUTS", 10)
+    book, _ = opening_set(RULES, 200, None, 0)
+    openings, source = opening_set(RULES, 230, None, 0)
+    assert openings[: len(book)] == book
+    assert "then others judged by 10 rollouts" in source
+    seen = set()
+    for opening in openings:
+        stones = np.array(list(opening.position.stones))
+        assert "".join(stones) not in seen
+        seen |= {"".join(stones[s]) for s in RULES.board.symmetries}
+    assert len(openings) == 230
+    # The same where they are asked for later.
+    t = Tournament(RULES, tuple(parse_entrants(PLAYERS, Budget())), book, 200, False, 0, source)
+    store = create(tmp_path / "t", t)
+    store.add(MatchTable(t).play([Ticket(0, 0, 1, 0)]))
+    assert resume(store.folder, pairs=230).tournament.openings == openings
+    assert resume(store.folder).tournament.openings == openings
+
+
+def test_an_opening_is_written_as_it_is_read():
+    opening = opening_set(RULES, 5, None, 0)[0][0]
+    assert Opening.parse(RULES, opening.text()) == opening
