@@ -10,11 +10,12 @@ which the value has the right sign; with 95 % intervals.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 
-from lifeline import BatchEnv
+from lifeline import BatchEnv, LifelineError
 from lifeline.search.evaluator import OnnxEvaluator
 from lifeline.search.policies import POLICIES, quiet_policy
 from lifeline.search.search import BatchSearch
@@ -56,4 +57,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except LifelineError as error:
+        sys.exit(f"grade.py: {error}")
