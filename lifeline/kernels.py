@@ -698,6 +698,30 @@ def random_plies(states, plies, rng, work, spec):
 
 
 @kernel
+def random_depth(states, keys, plies, stream, work, spec):
+    """Play random legal actions in each running game, up to a random moment of a random game; in place.
+
+    Args:
+        keys: uint64 [B], the random stream of each game.
+        plies: int64 [B], set to the number of plies played: any of 0 to one less than the random game has, equally
+            likely, so that the game is still running.
+        stream: uint64 [1], used up.
+    """
+    over = 4 * len(spec.words)
+    for b in range(len(states)):
+        if states[b, over] & OVER_BIT != ZERO:
+            continue
+        stream[0] = keys[b]
+        load(work, states[b])
+        plies[b] = random_below(stream, playout(work, stream, spec))
+        stream[0] = keys[b]
+        load(work, states[b])
+        for _ in range(plies[b]):
+            step_state(work, random_action(work, stream, spec), spec)
+        store(work, states[b])
+
+
+@kernel
 def count_turns(state, turns, stack, work, spec):
     """Count sequences of `turns` >= 1 turns without swap or komi, two first-turn stones as an unordered pair.
 

@@ -106,6 +106,11 @@ class SelfPlayConfig(_Section):
     """Plies of all its games that a worker plays between two reports. Fewer: fresher weights, more switching."""
     random_opening_share: float = Field(default=0.3, ge=0, le=1)
     """Share of games that start from random first turns, so that the bot knows openings it would not choose."""
+    random_start_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of games that start at a random moment of a random game, so that it knows positions of all kinds."""
+    branch_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of games that start with a random move in a position of an earlier game of the same worker, so that it
+    knows how to answer moves it would not make. The three shares sum to 1 at most; the rest starts as the rules say."""
     ply_cap: int = Field(default=0, ge=0)
     """Plies after which a game is dropped with a warning; 0 = four times the number of cells, never met in practice."""
     full_search_share: float = Field(default=1.0, gt=0, le=1)
@@ -275,6 +280,12 @@ class Config(_Section):
             raise ValueError(
                 f"search.first_simulations must be 0, or from 2 to search.num_simulations {search.num_simulations}, "
                 f"not {search.first_simulations}"
+            )
+        starts = selfplay.random_opening_share + selfplay.random_start_share + selfplay.branch_share
+        if starts > 1 + 1e-9:
+            raise ValueError(
+                "selfplay.random_opening_share, random_start_share and branch_share sum to "
+                f"{starts:.3g}, more than all games"
             )
         if selfplay.groups != "auto" and not 1 <= selfplay.groups <= selfplay.batch_size:
             raise ValueError(

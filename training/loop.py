@@ -217,7 +217,7 @@ class Run:
         if self.config.workers == 0:
             return LocalSource(self.config, self._rngs["selfplay"], self.device, self.threads)
         # Compiled once here, so that the workers find the kernels in the cache.
-        one = SelfPlayConfig(batch_size=1, random_opening_share=1.0)
+        one = SelfPlayConfig(batch_size=1, random_opening_share=0, random_start_share=1)
         SelfPlay(self.rules, one, self.config.search, UniformEvaluator(), np.random.default_rng(0)).play(1)
         from training.workers import Cluster
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lifeline.env import BatchEnv
-from lifeline.kernels import TURN_MASK
 from lifeline.rules import Rules
 from lifeline.search.evaluator import Evaluator
 from lifeline.search.policy import SearchResult
@@ -17,6 +16,7 @@ from lifeline.streams import UInt64Array, derive, draw_keys
 from training.config import SearchConfig, SelfPlayConfig
 from training.resignation import Resignation
 from training.searching import GroupedSearch, num_groups, simulations_at
+from training.starts import Starts
 from training.trajectory import PLY_FIELDS, Trajectory
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,7 @@ class SelfPlay:
         self._ply_cap = config.ply_cap or 4 * rules.num_cells
         self._env = BatchEnv(rules, batch)
         self._search = GroupedSearch(rules, batch, num_groups(config, on_gpu), search, evaluator)
+        self._starts = Starts(rules, config)
         self._resignation = Resignation(config, batch)
         self._keys = np.zeros(batch, np.uint64)
         self._plies = np.zeros(batch, np.int64)
@@ -73,33 +74,12 @@ class SelfPlay:
         self._record: dict[str, npt.NDArray[Any]] = new
 
     def _start(self, rows: npt.NDArray[np.int64]) -> None:
-        """Begin new games in some rows, a share of them from random first turns."""
-        self._env.reset(rows)
+        """Begin new games in some rows."""
         keys = draw_keys(self._rng, len(rows))
         self._keys[rows] = keys
-        self._plies[rows] = self._random_plies[rows] = 0
+        self._plies[rows] = 0
+        self._random_plies[rows] = self._starts.begin(self._env, rows, keys)
         self._resignation.start(rows)
-        if self._config.random_opening_share > 0:
-            self._open(rows, derive(keys, np.zeros(len(rows), np.int64)))
-
-    def _open(self, rows: npt.NDArray[np.int64], keys: UInt64Array) -> None:
-        """Play one or both players' random first turns in a share of games at their start, each by its own key."""
-        rngs = [np.random.Generator(np.random.PCG64(int(key))) for key in keys]
-        chosen = [i for i, rng in enumerate(rngs) if rng.random() < self._config.random_opening_share]
-        if not chosen:
-            return
-        rngs, rows = [rngs[i] for i in chosen], rows[chosen]
-        turns = np.array([rng.integers(1, 3) for rng in rngs], np.uint64)
-        env = BatchEnv(self._env.rules, len(rows))
-        while (going := (states := env.gather())[:, -1] & TURN_MASK < turns).any():
-            # No swap: from here on it is still open, or was declined.
-            mask = env.legal_action_mask[:, : env.rules.num_cells]
-            drawn = [rng.integers(n) if g else 0 for rng, n, g in zip(rngs, mask.sum(axis=1), going, strict=True)]
-            env.step((mask.cumsum(axis=1) > np.array(drawn)[:, None]).argmax(axis=1))
-            done = np.flatnonzero(~going)
-            env.scatter(done, states[done])
-            self._random_plies[rows] += going
-        self._env.scatter(rows, env.gather())
 
     def use(self, evaluator: Evaluator, version: int) -> None:
         """Judge positions by another evaluator from now on, in games under way as well.
@@ -169,6 +149,7 @@ class SelfPlay:
     def _trajectory(self, row: int, resigned: int) -> Trajectory:
         """The finished game of a row; `resigned` is the seat that gave it up, -1 if it was played out."""
         length = int(self._plies[row])
+        self._starts.remember(self._record["states"][row, :length], int(self._random_plies[row]), self._keys[row])
         return Trajectory(
             **{name: array[row, :length].copy() for name, array in self._record.items()},
             outcome=int(self._env.outcome[row]) if resigned < 0 else 2 * resigned - 1,
@@ -191,6 +172,7 @@ class SelfPlay:
             "dropped": np.array([self.games_dropped]),
             "below": self._resignation.below.copy(),
             "would_resign": self._resignation.would_resign.copy(),
+            **self._starts.state(),
             # Behind the plies of a game lie those of games before it: blank, so that equal runs have equal states.
             **{
                 f"record_{name}": np.where(
@@ -215,6 +197,8 @@ class SelfPlay:
         self._resignation.start(np.arange(self._env.batch_size))
         if "below" in state:  # not in checkpoints of before there were resignations
             self._resignation.below[...], self._resignation.would_resign[...] = state["below"], state["would_resign"]
+        if "branch_count" in state:  # the same
+            self._starts.load_state(state)
 
 
 def streams_of(seed: int, names: tuple[str, ...]) -> dict[str, np.random.Generator]:

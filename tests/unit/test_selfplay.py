@@ -11,6 +11,7 @@ from lifeline.search.evaluator import UniformEvaluator
 from lifeline.streams import derive, draw_keys
 from training.config import SearchConfig, SelfPlayConfig
 from training.selfplay import SelfPlay
+from training.starts import held_out
 
 
 def selfplay(batch=8, seed=0, share=0.5, cap=0):
@@ -57,12 +58,15 @@ def test_random_first_turns_are_drawn_for_each_game_by_itself(rules):
     seen = set()
     for row, key in enumerate(draw_keys(np.random.default_rng(5), 40)):
         rng = np.random.default_rng(derive(np.array([key]), np.zeros(1, np.int64))[0])
-        position, plies = Position.start(rules), 0
-        if rng.random() < 0.6:
-            turns = int(rng.integers(1, 3))
+        opened = rng.random() < 0.6
+        while True:
+            position, plies = Position.start(rules), 0
+            turns = int(rng.integers(1, 3)) if opened else 0
             while position.turn < turns:
                 cells = [a for a in position.legal_actions() if a < rules.num_cells]
                 position, plies = position.play(int(rng.choice(cells))), plies + 1
+            if not held_out(rules).contains(encode_position(position)[None])[0]:
+                break
         assert (games._record["states"][row, 0] == encode_position(position)).all()
         assert games._random_plies[row] == plies
         seen.add(plies)

@@ -1,0 +1,196 @@
+"""Where games of self-play begin: a share of them from positions that play would not choose."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lifeline.env import BatchEnv
+from lifeline.kernels import TURN_MASK, UInt64Array, encode_position, random_depth, spec_of, state_size, work_size
+from lifeline.rules import Rules
+from lifeline.streams import derive
+from training.config import SelfPlayConfig
+from training.grading import graded, path_of
+
+_IntArray = npt.NDArray[np.int64]
+
+# Positions of earlier games that new ones may branch off.
+_REMEMBERED = 4096
+# So often a start is drawn anew that is kept for grading.
+_TRIES = 4
+
+
+class HeldOut:
+    """The positions models are graded on, in all their symmetric forms: no game begins from them.
+
+    Args:
+        rules: whose positions; where there are none to grade on, none are held out.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        spec = spec_of(rules)
+        words, shifts = np.divmod(spec.cell_bit, 64)
+        self._words, self._shifts, self._num_words = words, shifts.astype(np.uint64), len(spec.words)
+        # A sum of one random word for each stone and for the colour to place: equal for equal positions.
+        self._weights = np.random.default_rng(0).integers(0, 2**64, size=2 * rules.num_cells + 1, dtype=np.uint64)
+        self._sums = np.zeros(0, np.uint64)
+        if rules == Rules(rules.base) and path_of(rules.base).exists():
+            states = np.array([encode_position(p) for p in graded(rules.base).positions])
+            stones = self._stones(states)
+            turned = [self._hash(np.take(stones, np.argsort(s), axis=2), states) for s in rules.board.symmetries]
+            self._sums = np.unique(np.concatenate(turned))
+
+    def _stones(self, states: UInt64Array) -> UInt64Array:
+        """uint64 [B, 2, N], 1 where a stone of a colour stands."""
+        colours = [states[:, c * self._num_words + self._words] >> self._shifts & np.uint64(1) for c in (0, 1)]
+        return np.stack(colours, axis=1)
+
+    def _hash(self, stones: UInt64Array, states: UInt64Array) -> UInt64Array:
+        colour = states[:, -1] & np.uint64(1)
+        sums = (stones.reshape(len(stones), -1) * self._weights[:-1]).sum(axis=1, dtype=np.uint64)
+        return np.asarray(sums + colour * self._weights[-1])
+
+    def contains(self, states: UInt64Array) -> npt.NDArray[np.bool_]:
+        """bool [B], whether models are graded on a position or a symmetric form of it."""
+        if not len(self._sums):
+            return np.zeros(len(states), np.bool_)
+        return np.isin(self._hash(self._stones(states), states), self._sums)
+
+
+@lru_cache(maxsize=16)
+def held_out(rules: Rules) -> HeldOut:
+    """The held-out positions of these rules."""
+    return HeldOut(rules)
+
+
+class Starts:
+    """Begins games, each as its own key says; see `SelfPlayConfig` for the kinds of starts.
+
+    Args:
+        rules: what is played.
+        config: shares of the kinds.
+
+    Attributes:
+        memory: uint64 [M, K], positions of earlier games; plies: int64 [M], how many had been played in each.
+        count: positions remembered so far; the newest M are there, number i at i modulo M.
+    """
+
+    def __init__(self, rules: Rules, config: SelfPlayConfig) -> None:
+        self._rules, self._config = rules, config
+        self._spec = spec_of(rules)
+        self._held_out = held_out(rules)
+        words = len(self._spec.words)
+        self._work, self._stream = np.zeros(work_size(words), np.uint64), np.zeros(1, np.uint64)
+        room = _REMEMBERED if config.branch_share > 0 else 0
+        self.memory = np.zeros((room, state_size(words)), np.uint64)
+        self.plies = np.zeros(room, np.int64)
+        self.count = 0
+
+    def begin(self, env: BatchEnv, rows: _IntArray, keys: UInt64Array) -> _IntArray:
+        """Begin games in some rows of an environment.
+
+        Args:
+            keys: uint64 [R], of the games.
+        Returns:
+            int64 [R], the plies that stand behind each game's first position.
+        """
+        env.reset(rows)
+        plies = np.zeros(len(rows), np.int64)
+        c = self._config
+        if c.random_opening_share + c.random_start_share + c.branch_share == 0:
+            return plies
+        rngs = [np.random.default_rng(key) for key in derive(keys, np.zeros(len(rows), np.int64))]
+        draws = np.array([rng.random() for rng in rngs])
+        borders = np.cumsum([c.random_opening_share, c.random_start_share, c.branch_share])
+        kinds = np.searchsorted(borders, draws, side="right")
+        for kind, make in enumerate((self._openings, self._random, self._branches)):
+            chosen = np.flatnonzero(kinds == kind)
+            if len(chosen):
+                states, played = self._fresh(make, [rngs[i] for i in chosen])
+                env.scatter(rows[chosen], states)
+                plies[chosen] = played
+        return plies
+
+    def _fresh(self, make: Any, rngs: list[np.random.Generator]) -> tuple[UInt64Array, _IntArray]:
+        """Starts of a kind, drawn anew where models are graded on them; the usual start where that goes on."""
+        states, plies = make(rngs)
+        for _ in range(_TRIES):
+            bad = np.flatnonzero(self._held_out.contains(states))
+            if not len(bad):
+                return states, plies
+            states[bad], plies[bad] = make([rngs[i] for i in bad])
+        bad = np.flatnonzero(self._held_out.contains(states))
+        states[bad], plies[bad] = BatchEnv(self._rules, 1).gather(), 0
+        return states, plies
+
+    def _openings(self, rngs: list[np.random.Generator]) -> tuple[UInt64Array, _IntArray]:
+        """One or both players' random first turns."""
+        turns = np.array([rng.integers(1, 3) for rng in rngs], np.uint64)
+        env, plies = BatchEnv(self._rules, len(rngs)), np.zeros(len(rngs), np.int64)
+        while (going := (states := env.gather())[:, -1] & TURN_MASK < turns).any():
+            # No swap: from here on it is still open, or was declined.
+            mask = env.legal_action_mask[:, : self._rules.num_cells]
+            env.step(_draw(mask, rngs, going))
+            done = np.flatnonzero(~going)
+            env.scatter(done, states[done])
+            plies += going
+        return env.gather(), plies
+
+    def _random(self, rngs: list[np.random.Generator]) -> tuple[UInt64Array, _IntArray]:
+        """Random play, up to a random moment of a random game."""
+        states = BatchEnv(self._rules, len(rngs)).gather()
+        keys = np.array([rng.integers(2**64, dtype=np.uint64) for rng in rngs])
+        plies = np.zeros(len(rngs), np.int64)
+        random_depth(states, keys, plies, self._stream, self._work, self._spec)
+        return states, plies
+
+    def _branches(self, rngs: list[np.random.Generator]) -> tuple[UInt64Array, _IntArray]:
+        """A random move in a position of an earlier game; the usual start while there are none."""
+        env, plies = BatchEnv(self._rules, len(rngs)), np.zeros(len(rngs), np.int64)
+        start = env.gather()
+        known = min(self.count, len(self.memory))
+        if not known:
+            return start, plies
+        at = np.array([rng.integers(known) for rng in rngs])
+        env.scatter(None, self.memory[at])
+        env.step(_draw(env.legal_action_mask, rngs, ~env.terminated))
+        states, over = env.gather(), env.terminated
+        return np.where(over[:, None], start, states), np.where(over, 0, self.plies[at] + 1)
+
+    def remember(self, states: UInt64Array, plies: int, key: np.uint64) -> None:
+        """Keep a position of a finished game, which one its key says, to branch off later.
+
+        Args:
+            states: uint64 [T, K] of its plies.
+            plies: that stood behind the first of them.
+        """
+        if not len(self.memory):
+            return
+        ply = int(derive(np.array([key]), np.array([len(states)]))[0] % np.uint64(len(states)))
+        at = self.count % len(self.memory)
+        self.memory[at], self.plies[at] = states[ply], plies + ply
+        self.count += 1
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What is needed to go on, by name."""
+        known = min(self.count, len(self.memory))
+        return {
+            "branch_states": self.memory[:known].copy(),
+            "branch_plies": self.plies[:known].copy(),
+            "branch_count": np.array([self.count]),
+        }
+
+    def load_state(self, state: dict[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `state` gave."""
+        known = min(len(state["branch_states"]), len(self.memory))
+        self.memory[:known], self.plies[:known] = state["branch_states"][:known], state["branch_plies"][:known]
+        self.count = int(state["branch_count"][0]) if known else 0
+
+
+def _draw(mask: npt.NDArray[np.bool_], rngs: list[np.random.Generator], going: npt.NDArray[np.bool_]) -> _IntArray:
+    """A random action of each mask, drawn by each game's own generator where it is going on; int64 [B]."""
+    drawn = [rng.integers(n) if g else 0 for rng, n, g in zip(rngs, mask.sum(axis=1), going, strict=True)]
+    return np.asarray((mask.cumsum(axis=1) > np.array(drawn)[:, None]).argmax(axis=1))
