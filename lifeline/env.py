@@ -158,7 +158,7 @@ class BatchEnv:
         """float32 [B, C, H, W]: the planes of observation.py."""
         if not self._planes_are_fresh:
             maps = grid_maps(self.rules.board)
-            encode_planes(self._states, maps, self._first_map, self._planes, self._spec)
+            encode_planes(self._states, maps, self._first_map, self._planes, self._work, self._spec)
             self._planes_are_fresh = True
         return self._planes.reshape(self.batch_size, NUM_PLANES, *self.grid_shape)
 

@@ -23,9 +23,10 @@ from lifeline.kernels import (
     ZERO,
     may_swap,
 )
+from lifeline.tactics import TACTICAL_PLANES, encode_tactics
 
 # Raised whenever the meaning of a plane changes; a model is used only with the version it was trained on.
-OBSERVATION_VERSION = 1
+OBSERVATION_VERSION = 2
 
 PLANES: tuple[tuple[str, str], ...] = (
     ("board", "1 on every cell of the board, 0 off it"),
@@ -39,12 +40,15 @@ PLANES: tuple[tuple[str, str], ...] = (
     ("no_adjacent", "1 everywhere while a player's second stone may not touch the first"),
     ("own_komi", "points of komi the mover may still spend, divided by 10"),
     ("enemy_komi", "points of komi the other side may still spend, divided by 10"),
+    *TACTICAL_PLANES,
 )
 NUM_PLANES = len(PLANES)
+NUM_PLAIN_PLANES = NUM_PLANES - len(TACTICAL_PLANES)
+"""The planes before the tactical ones, which come last."""
 
 
 @kernel
-def encode_planes(states, maps, choice, planes, spec):
+def encode_planes(states, maps, choice, planes, work, spec):
     """Write the planes of each state.
 
     Args:
@@ -52,6 +56,7 @@ def encode_planes(states, maps, choice, planes, spec):
         maps: int64 [M, N], places of the cells in the last axis of `planes`.
         choice: int64 [B], which map each state uses.
         planes: float32 [B, C, P], written at the cells' places only: zeros elsewhere are the caller's.
+        work: a work buffer, overwritten.
     """
     num_words = len(spec.words)
     for b in range(len(states)):
@@ -84,6 +89,7 @@ def encode_planes(states, maps, choice, planes, spec):
             planes[b, 8, to] = no_adjacent
             planes[b, 9, to] = own_komi
             planes[b, 10, to] = enemy_komi
+        encode_tactics(states[b], maps[choice[b]], planes[b, NUM_PLAIN_PLANES:], work, spec)
 
 
 @cache

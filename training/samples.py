@@ -59,9 +59,10 @@ def batch_of(samples: Samples, rules: Rules, symmetries: npt.NDArray[np.int64], 
     batch, places = len(samples), board.grid_shape[0] * board.grid_shape[1] if on_grid else board.num_cells
     states = np.ascontiguousarray(samples.states)
     planes = np.zeros((batch, NUM_PLANES, places), np.float32)
-    encode_planes(states, maps, symmetries, planes, spec)
+    work = np.zeros(kernels.work_size(len(spec.words)), np.uint64)
+    encode_planes(states, maps, symmetries, planes, work, spec)
     mask = np.zeros((batch, rules.num_actions), np.bool_)
-    kernels.legal_batch(states, mask, np.zeros(kernels.work_size(len(spec.words)), np.uint64), spec)
+    kernels.legal_batch(states, mask, work, spec)
     legal = np.zeros((batch, places + 2), np.bool_)
     policy = np.zeros((batch, places + 2), np.float32)
     lay_out(mask, samples.policy_targets.astype(np.float32), maps, symmetries, legal, policy)

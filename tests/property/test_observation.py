@@ -5,8 +5,31 @@ from hypothesis import given, settings
 
 from game_positions import positions
 from lifeline.env import BatchEnv
+from lifeline.groups import shape_of
 from lifeline.observation import NUM_PLANES, PLANES
 from lifeline.rules import STONES, Position, Rules, groups
+
+
+def tactics_of(position, side, colour):
+    """The planes of what placements of a colour remove, and of its groups' links, by the plain rules."""
+    game, num_cells = position.rules, position.rules.num_cells
+    turn = position.turn + (colour != position.colour)
+    mover = Position(game, position.stones, turn, 0, position.swapped, position.komi)
+    captures, losses = [0.0] * num_cells, [0.0] * num_cells
+    other = STONES.replace(colour, "")
+    for cell in mover.legal_actions():
+        if cell < num_cells:
+            after = mover.play(cell).stones
+            captures[cell] = (position.stones.count(other) - after.count(other)) / 4
+            losses[cell] = (position.stones.count(colour) + 1 - after.count(colour)) / 4
+    shape = shape_of(game.board, position.stones)
+    own = [g for g in shape.groups if g.colour == colour]
+    single = [0] * num_cells
+    for group in own:
+        partners = [g for g in own if g is not group and set(g.regions) & set(group.regions)]
+        for cell in group.cells:
+            single[cell] = len(partners) == 1
+    return {f"{side}_captures": captures, f"{side}_losses": losses, f"{side}_single_link": single}
 
 
 def planes_of(position):
@@ -34,10 +57,14 @@ def planes_of(position):
         "own_reach": [c in reach[own] for c in range(game.num_cells)],
         "enemy_reach": [c in reach[enemy] for c in range(game.num_cells)],
     }
+    if not in_opening and not position.is_over:
+        for side, colour in (("own", own), ("enemy", enemy)):
+            cells |= tactics_of(position, side, colour)
+            everywhere[f"{side}_groups"] = len(groups(geometry, position.stones, colour)) / 8
     planes = np.zeros((NUM_PLANES, *geometry.grid_shape), np.float32)
     for number, (name, _) in enumerate(PLANES):
         for cell, (q, z) in enumerate(geometry.coords):
-            value = everywhere[name] if name in everywhere else cells[name][cell]
+            value = everywhere[name] if name in everywhere else cells[name][cell] if name in cells else 0
             planes[number, z + game.base - 1, q + game.base - 1] = value
     return planes
 
@@ -63,6 +90,16 @@ def test_planes_follow_each_step(position):
         if len(actions):
             env.step(actions[len(actions) // 2 :][:1])
         assert np.array_equal(env.observation[0], planes_of(env.position(0)))
+
+
+def test_every_plane_says_something_of_some_position():
+    """The comparison above would not see a plane that is zero on both sides."""
+    rules, used = Rules(4), np.zeros(NUM_PLANES, bool)
+    for kind in (rules, Rules(4, "komi_pie", 5, "forbidden")):
+        env = BatchEnv(kind, 300)
+        env.step_random(np.arange(300) % 40, np.array([1], np.uint64))
+        used |= env.observation.any(axis=(0, 2, 3))
+    assert used.all(), [name for (name, _), u in zip(PLANES, used, strict=True) if not u]
 
 
 def test_cells_off_the_board_are_zero_in_every_plane():

@@ -101,7 +101,9 @@ def test_planes_encoded_under_a_symmetry_are_those_of_the_mapped_position(positi
     height, width = game.board.grid_shape
     planes = np.zeros((1, NUM_PLANES, height * width), np.float32)
     maps, choice = grid_maps(game.board), np.array([symmetry])
-    encode_planes(kernels.encode_position(position)[None], maps, choice, planes, kernels.spec_of(game))
+    spec = kernels.spec_of(game)
+    work = np.zeros(kernels.work_size(len(spec.words)), np.uint64)
+    encode_planes(kernels.encode_position(position)[None], maps, choice, planes, work, spec)
     env = BatchEnv(game, 1)
     env.reset(positions=[mapped(position, symmetry)])
     assert np.array_equal(planes.reshape(env.observation.shape), env.observation)

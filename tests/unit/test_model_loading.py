@@ -179,7 +179,7 @@ def test_a_foreign_onnx_file_is_no_lifeline_model():
     [
         ("lifeline_format", "1", "lifeline_format '1'; this version reads 2; lifeline export makes one"),
         ("lifeline_format", "99", "lifeline_format '99'; this version reads"),
-        ("observation_version", "99", "observation_version '99'; this version reads 1"),
+        ("observation_version", "99", "observation_version '99'; this version reads 2"),
         ("observation_version", "", "observation_version ''"),
     ],
 )
