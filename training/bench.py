@@ -15,13 +15,12 @@ import torch
 from lifeline.bench import rate
 from lifeline.bench_search import mid_game_states
 from lifeline.env import BatchEnv
-from lifeline.kernels import spec_of, state_size
 from lifeline.search.evaluator import FloatArray, OnnxEvaluator, UniformEvaluator
 from training.config import Config
 from training.export import export_onnx
 from training.learner import Learner
 from training.network import Network
-from training.replay import ReplayBuffer
+from training.replay import Replay
 from training.replica import Replica
 from training.selfplay import SelfPlay
 from training.targets import samples_of
@@ -240,8 +239,8 @@ def _rate_alone(slices: list[Slice]) -> float:
     return sum(s.alone_rows for s in slices) / sum(s.alone_seconds for s in slices)
 
 
-def some_samples(config: Config) -> ReplayBuffer:
-    """A replay buffer of samples of games played without a network."""
+def some_samples(config: Config) -> Replay:
+    """Samples of games on the config's base, played without a network."""
     rules = config.game.rules()
     selfplay = config.selfplay.model_copy(update={"batch_size": 32})
     search = config.search.model_copy(update={"num_simulations": 2})
@@ -249,19 +248,19 @@ def some_samples(config: Config) -> ReplayBuffer:
     finished: list[Trajectory] = []
     while sum(len(t.actions) for t in finished) < _SAMPLES:
         finished += games.play(1)
-    replay = ReplayBuffer(config.replay, state_size(len(spec_of(rules).words)), rules.num_actions)
-    replay.add(samples_of(finished, config.learner.root_value_share))
+    replay = Replay(config.replay, {rules: 1.0})
+    replay.add(samples_of(finished, config.learner.root_value_share, config.replay.surprise_share))
     return replay
 
 
-def step_shares(config: Config, replay: ReplayBuffer, seconds: float) -> tuple[float, float, float]:
+def step_shares(config: Config, replay: Replay, seconds: float) -> tuple[float, float, float]:
     """Shares of forward pass, gradients and optimiser in the time of a learner's steps on one thread; they sum to 1."""
-    replica = Replica(config.game.rules(), config.network, config.learner, config.seed, torch.device("cpu"))
+    replica = Replica([config.game.rules()], config.network, config.learner, config.seed, torch.device("cpu"))
     rng, size = np.random.default_rng(0), config.learner.batch_size
     spent, steps, start = np.zeros(3), 0, time.perf_counter()
     while steps < 2 or time.perf_counter() - start < seconds:
         began = time.perf_counter()
-        loss, figures = replica.loss(replay.draw(size, rng), rng.integers(0, 12, size))
+        loss, figures = replica.loss(replay.draw(size, rng, config.learner.horizon), rng.integers(0, 12, size))
         judged = time.perf_counter()
         gradients = torch.autograd.grad(loss, replica.parameters)
         done = time.perf_counter()
@@ -288,7 +287,7 @@ def learner_rates(config: Config, seconds: float = 10.0) -> LearnerRates:
 
     def steps(threads: int) -> Callable[[], float]:
         learner = Learner(
-            rules,
+            [rules],
             config.network,
             config.learner,
             np.random.default_rng(0),

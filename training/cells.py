@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lifeline.board import Board
-from training.network import Block, HexConv, Network
+from training.auxiliary import AuxiliaryHeads, Extras
+from training.network import Block, Features, HexConv, Network
 
 
 def neighbour_table(board: Board) -> Tensor:
@@ -99,17 +100,17 @@ def _pool(x: Tensor) -> Tensor:
     return torch.cat([x.mean(dim=1), x.amax(dim=1)])
 
 
-def forward_cells(network: Network, planes: Tensor, table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What the network says of positions given by cells.
+def features_of_cells(network: Network, planes: Tensor, table: Tensor) -> Features:
+    """What the heads look at, of positions given by cells.
 
     Args:
         network: on a CPU.
         planes: float32 [C, N, B], the input planes at the board's cells.
         table: of `neighbour_table`.
     Returns:
-        policy_cells [B, N], policy_global [B, 2] and value_logit [B], as `Network.forward` gives them.
+        tower and policy [., N, B], pooled and value [., B].
     """
-    x = _conv(network.stem, planes, table)
+    x = _conv(network.stem, planes[: network.planes], table)
     for module in network.blocks:
         block = cast(Block, module)
         y = F.relu(_conv(block.first, F.relu(x), table))
@@ -118,8 +119,26 @@ def forward_cells(network: Network, planes: Tensor, table: Tensor) -> tuple[Tens
         x = x + _conv(block.second, y, table)
     x = F.relu(x)
     p = F.relu(_pointwise(network.policy_cells, x))
-    p_pooled = _pool(p)
-    p = F.relu(p + _linear(network.policy_pooled, p_pooled)[:, None])
+    pooled = _pool(p)
+    p = F.relu(p + _linear(network.policy_pooled, pooled)[:, None])
     v = F.relu(_pointwise(network.value_cells, x))
-    value_logit = _linear(network.value_out, F.relu(_linear(network.value_hidden, _pool(v))))[0]
-    return _pointwise(network.policy_out, p)[0].T, _linear(network.policy_global, p_pooled).T, value_logit
+    return Features(x, p, pooled, F.relu(_linear(network.value_hidden, _pool(v))))
+
+
+def heads_of_cells(network: Network, features: Features) -> tuple[Tensor, Tensor, Tensor]:
+    """policy_cells [B, N], policy_global [B, 2] and value_logit [B], as `Network.forward` gives them."""
+    return (
+        _pointwise(network.policy_out, features.policy)[0].T,
+        _linear(network.policy_global, features.pooled).T,
+        _linear(network.value_out, features.value)[0],
+    )
+
+
+def extras_of_cells(heads: AuxiliaryHeads, features: Features) -> Extras:
+    """What the auxiliary heads say, as `AuxiliaryHeads.forward` gives it."""
+    return Extras(
+        _pointwise(heads.policies, features.policy).permute(2, 0, 1),
+        _linear(heads.policies_global, features.pooled).T.reshape(-1, 2, 2),
+        _pointwise(heads.stones, features.tower).permute(2, 0, 1),
+        _linear(heads.scalars, features.value).T,
+    )

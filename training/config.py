@@ -33,13 +33,37 @@ class GameConfig(_Section):
     adjacent_setup: Literal["allowed", "forbidden"] = "allowed"
     """Whether a second stone may touch the first; weak_pie and komi_pie only."""
 
+    mix: dict[int, float] = {}
+    """Several bases learnt together by one network, each with its share of the samples, such as {3: 1, 4: 1, 5: 2};
+    `base`, one of them, is the one that ratings and matches are played on. Empty = `base` alone."""
+    curriculum_steps: int = Field(default=0, ge=0)
+    """Learner steps after which the next larger base of the mix joins those before it; 0 = all from the start."""
+
     def rules(self) -> Rules:
         """The rules of this section.
 
         Raises:
             RulesError: they do not exist.
         """
-        return Rules(self.base, self.opening, self.komi, self.adjacent_setup)
+        return self._of(self.base)
+
+    def _of(self, base: int) -> Rules:
+        return Rules(base, self.opening, self.komi, self.adjacent_setup)
+
+    def sizes(self) -> dict[Rules, float]:
+        """The rules of each base that is learnt, smaller ones first, with its share of the samples.
+
+        Raises:
+            RulesError: they do not exist.
+        """
+        shares = self.mix or {self.base: 1.0}
+        total = sum(shares.values())
+        return {self._of(base): share / total for base, share in sorted(shares.items())}
+
+    def joined(self, steps: int) -> int:
+        """How many of the bases, from the smallest, are played after so many learner steps."""
+        count = len(self.mix) or 1
+        return min(count, 1 + steps // self.curriculum_steps) if self.curriculum_steps else count
 
 
 class NetworkConfig(_Section):
@@ -55,6 +79,8 @@ class NetworkConfig(_Section):
     """Channels of the policy and of the value head."""
     value_hidden: int = Field(default=32, ge=1, le=4096)
     """Units of the value head's hidden layer."""
+    tactical_planes: bool = True
+    """Whether it sees what each placement would remove and which groups have a single link, or must find out."""
 
 
 class SearchConfig(_Section):
@@ -153,8 +179,14 @@ class ReplayConfig(_Section):
     """Samples kept at most; memory and checkpoints grow with it."""
     min_window: int = Field(default=20_000, ge=1)
     """The newest samples that are always drawn from."""
-    window_fraction: float = Field(default=0.5, gt=0, le=1)
-    """Beyond that, the newest share of all samples ever made."""
+    window_growth: float = Field(default=0.5, ge=0, le=1)
+    """Samples by which the window grows at first for each one made beyond that; 0 = it never grows."""
+    window_exponent: float = Field(default=1.0, gt=0, le=1)
+    """Of the power law by which it grows. 1 = a line; smaller: ever more slowly, so that a long run forgets its weak
+    beginnings."""
+    surprise_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of how often samples are drawn that goes, within each game, by how much the search surprised the network;
+    the rest is even."""
 
 
 class LearnerConfig(_Section):
@@ -180,6 +212,28 @@ class LearnerConfig(_Section):
     """Weight of the value loss beside the policy loss."""
     root_value_share: float = Field(default=0.3, ge=0, le=1)
     """Share of the search's root value in the value target; the rest is the outcome."""
+    anneal_share: float = Field(default=0.0, ge=0, le=1)
+    """Last share of a session's minutes, or of max_iterations, in which the rate falls, evenly, to final_rate_share of
+    itself; of no effect in a session without an end. Sessions that are to be gone on with should have 0."""
+    final_rate_share: float = Field(default=0.1, ge=0, le=1)
+    """See anneal_share."""
+    horizon: int = Field(default=6, ge=1, le=100)
+    """Plies ahead that later_weight and short_weight look."""
+    reply_weight: float = Field(default=0.0, ge=0, le=100)
+    """Weight of an auxiliary loss: the policy of the next ply. Auxiliary heads stand in the learner alone."""
+    soft_weight: float = Field(default=0.0, ge=0, le=100)
+    """The same: the policy target to the power of 1/4, which tells of all moves, not of the best alone."""
+    later_weight: float = Field(default=0.0, ge=0, le=100)
+    """The same: which cells both colours hold some plies later."""
+    short_weight: float = Field(default=0.0, ge=0, le=100)
+    """The same: the search's value some plies later."""
+    left_weight: float = Field(default=0.0, ge=0, le=100)
+    """The same: the plies left in the game, as a share of the cells."""
+
+    @property
+    def auxiliary(self) -> bool:
+        """Whether there is any auxiliary loss."""
+        return any((self.reply_weight, self.soft_weight, self.later_weight, self.short_weight, self.left_weight))
 
 
 class CheckpointConfig(_Section):
@@ -248,8 +302,16 @@ class Config(_Section):
     def _couplings(self) -> Config:
         try:
             self.game.rules()
+            self.game.sizes()
         except RulesError as error:
             raise ValueError(f"game: {error}") from None
+        mix = self.game.mix
+        if mix and self.game.base not in mix:
+            raise ValueError(f"game.mix {sorted(mix)} must have game.base {self.game.base} in it")
+        if any(share <= 0 for share in mix.values()):
+            raise ValueError("the shares of game.mix must be above 0; leave a base out that is not to be learnt")
+        if self.game.curriculum_steps and len(mix) < 2:
+            raise ValueError("game.curriculum_steps needs several bases in game.mix")
         if self.replay.min_window > self.replay.capacity:
             raise ValueError(
                 f"replay.min_window {self.replay.min_window} exceeds replay.capacity {self.replay.capacity}"

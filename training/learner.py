@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -13,9 +13,10 @@ from torch import Tensor
 
 from lifeline.errors import CheckpointError
 from lifeline.rules import Rules
+from training.auxiliary import NAMES
 from training.config import LearnerConfig, NetworkConfig
-from training.replay import ReplayBuffer
-from training.replica import Replica
+from training.replay import Replay
+from training.replica import AUXILIARY, FIGURES, Replica
 from training.targets import Samples
 from training.team import Team
 
@@ -28,6 +29,7 @@ class Losses:
         policy: cross-entropy of the policy against its target, of samples that have one.
         value: cross-entropy of the value against its target.
         target_entropy: entropy of the policy targets: the floor of `policy`.
+        auxiliary: the auxiliary losses, by name; empty where there are none.
         grad_norm: norm of the gradient before clipping.
         steps: steps taken.
     """
@@ -35,6 +37,7 @@ class Losses:
     policy: float
     value: float
     target_entropy: float
+    auxiliary: dict[str, float]
     grad_norm: float
     steps: int
 
@@ -48,11 +51,13 @@ class _Threads:
         self._shares = np.array_split(np.arange(batch_size), count)
         self._pool = ThreadPoolExecutor(count)
 
-    def gradients(self, samples: Samples, symmetries: npt.NDArray[np.int64], step: int) -> npt.NDArray[np.float64]:
-        """Leave the batch's gradients in the parameters' `grad`; returns its policy loss, value loss and entropy."""
+    def gradients(
+        self, samples: Samples, symmetries: npt.NDArray[np.int64], step: int, rate: float
+    ) -> npt.NDArray[np.float64]:
+        """Leave the batch's gradients in the parameters' `grad`; returns its figures, see `replica.FIGURES`."""
         policy_share = samples.policy_share
         shares = [(samples.take(rows), symmetries[rows], policy_share) for rows in self._shares]
-        gradients, sums = [], np.zeros(3)
+        gradients, sums = [], np.zeros(len(FIGURES))
         for part, figures in self._pool.map(lambda share: self._share(*share), shares):
             gradients.append(part)
             sums += figures
@@ -65,11 +70,11 @@ class _Threads:
 
     def _share(
         self, samples: Samples, symmetries: npt.NDArray[np.int64], policy_share: float
-    ) -> tuple[tuple[Tensor, ...], list[float]]:
+    ) -> tuple[tuple[Tensor, ...], npt.NDArray[np.float64]]:
         """Gradients of one share of a batch, and its part in the batch's figures."""
         loss, figures = self._replica.loss(samples, symmetries, policy_share)
         weight = len(symmetries) / self._batch_size
-        return torch.autograd.grad(weight * loss, self._replica.parameters), [weight * float(x) for x in figures]
+        return torch.autograd.grad(weight * loss, self._replica.parameters), weight * figures.double().cpu().numpy()
 
     def load(self) -> None:
         """Nothing to do when weights are loaded: there is one copy of them."""
@@ -83,7 +88,7 @@ class Learner:
     """Trains a network from a replay buffer, and keeps the running average of its weights, which is what plays.
 
     Args:
-        rules: what is played.
+        rules: what is played, one for each size of board.
         network: size of the network.
         config: how it is trained.
         rng: draws samples and symmetries.
@@ -101,7 +106,7 @@ class Learner:
 
     def __init__(
         self,
-        rules: Rules,
+        rules: Sequence[Rules],
         network: NetworkConfig,
         config: LearnerConfig,
         rng: np.random.Generator,
@@ -112,7 +117,7 @@ class Learner:
     ) -> None:
         self._config, self._rng = config, rng
         self._replica = Replica(rules, network, config, seed, device)
-        self._average = [p.detach().clone() for p in self._replica.parameters]
+        self._average = {n: p.detach().clone() for n, p in self._trained() if not n.startswith(AUXILIARY)}
         self._team: Team | _Threads
         if others:
             self._team = Team(self._replica, rules, network, config, others)
@@ -120,62 +125,72 @@ class Learner:
             self._team = _Threads(self._replica, config.batch_size, threads)
         self.steps = 0
 
-    def learn(self, replay: ReplayBuffer, steps: int) -> Losses:
+    def _trained(self) -> Iterable[tuple[str, Tensor]]:
+        """The parameters by name: the network's, which are averaged and play, then those of the auxiliary heads."""
+        return zip(self._replica.names, self._replica.parameters, strict=True)
+
+    def learn(self, replay: Replay, steps: int, rate: float = 1.0) -> Losses:
         """Take so many steps, at least one.
+
+        Args:
+            rate: the learning rate as a share of the config's.
 
         Raises:
             RunError: a loss or gradient is not finite, the weights being those before that step; or another device's
                 process is gone.
         """
-        sums = np.zeros(4)
+        sums = np.zeros(len(FIGURES) + 1)
         for _ in range(steps):
-            sums += self._step(replay)
-        policy, value, entropy, norm = (float(s) for s in sums / steps)
-        return Losses(policy, value, entropy, norm, steps)
+            sums += self._step(replay, rate)
+        *means, norm = (float(s) for s in sums / steps)
+        figures = dict(zip(FIGURES, means, strict=True))
+        used = {name: figures[name] for name in NAMES if getattr(self._config, f"{name}_weight") > 0}
+        return Losses(figures["policy"], figures["value"], figures["target_entropy"], used, norm, steps)
 
-    def _step(self, replay: ReplayBuffer) -> npt.NDArray[np.float64]:
+    def _step(self, replay: Replay, rate: float) -> npt.NDArray[np.float64]:
         c = self._config
-        samples = replay.draw(c.batch_size, self._rng)
+        samples = replay.draw(c.batch_size, self._rng, c.horizon if c.auxiliary else 0)
         symmetries = self._rng.integers(0, 12, size=c.batch_size)
-        policy, value, entropy = (float(x) for x in self._team.gradients(samples, symmetries, self.steps))
-        norm = self._replica.update(self.steps, policy, value)
+        figures = self._team.gradients(samples, symmetries, self.steps, rate)
+        norm = self._replica.update(self.steps, float(figures[0]), float(figures[1]), rate)
         self.steps += 1
         # While young, the average forgets fast, so that it is not held back by the first random weights.
         decay = min(c.average_decay, self.steps / (self.steps + 10))
         with torch.no_grad():
-            torch._foreach_lerp_(self._average, self._replica.parameters, 1 - decay)
-        return np.array([policy, value, entropy, norm])
+            newest = [p for name, p in self._trained() if name in self._average]
+            torch._foreach_lerp_(list(self._average.values()), newest, 1 - decay)
+        return np.append(figures, norm)
 
     def average_weights(self) -> dict[str, Tensor]:
-        """The averaged weights by name: what plays."""
-        return dict(zip(self._replica.names, self._average, strict=True))
+        """The averaged weights of the network by name: what plays."""
+        return dict(self._average)
 
     def start_from(self, weights: Mapping[str, Tensor]) -> None:
-        """Begin with these weights in place of random ones.
+        """Begin with these weights in place of random ones; auxiliary heads begin anew.
 
         Raises:
             CheckpointError: they are not those of such a network.
         """
         with torch.no_grad():
-            for name, parameter, average in zip(
-                self._replica.names, self._replica.parameters, self._average, strict=True
-            ):
+            for name, parameter in self._trained():
+                if name not in self._average:
+                    continue
                 if name not in weights or weights[name].shape != parameter.shape:
                     raise CheckpointError(f"the weights do not fit this network: {name}")
                 parameter.copy_(weights[name])
-                average.copy_(weights[name])
+                self._average[name].copy_(weights[name])
         self._team.load()
 
     def state(self) -> dict[str, Tensor]:
         """All that is needed to go on, by name, on the CPU: weights, their average, the optimiser's moments."""
-        out = self._replica.state() | {f"average.{name}": t for name, t in self.average_weights().items()}
+        out = self._replica.state() | {f"average.{name}": t for name, t in self._average.items()}
         return {name: tensor.cpu().contiguous() for name, tensor in out.items()}
 
     def load_state(self, state: dict[str, Tensor], steps: int) -> None:
         """Go on from what `state` gave after so many steps."""
         self._replica.load_state(state)
         with torch.no_grad():
-            for name, average in self.average_weights().items():
+            for name, average in self._average.items():
                 average.copy_(state[f"average.{name}"])
         self._team.load()
         self.steps = steps

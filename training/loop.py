@@ -16,7 +16,6 @@ import torch
 
 from lifeline.errors import CheckpointError, RunError
 from lifeline.files import write_atomic
-from lifeline.kernels import spec_of, state_size
 from lifeline.play.openings import random_openings
 from lifeline.search.evaluator import UniformEvaluator
 from training import checkpoint, rundir
@@ -30,12 +29,12 @@ from training.learner import Learner, Losses
 from training.monitor import Figures, Monitor, elo_curve
 from training.provenance import describe
 from training.ratings import Ratings
-from training.replay import ReplayBuffer
+from training.replay import Replay
 from training.selfplay import SelfPlay, streams_of
 from training.shards import ShardStore
 from training.sources import GameSource, LocalSource, resident_bytes
 from training.targets import samples_of
-from training.trajectory import Trajectory
+from training.trajectory import Trajectory, by_size
 
 _STREAMS = ("selfplay", "learner", "weights")
 # Learner steps between two looks at the workers, however much it has to catch up.
@@ -75,7 +74,7 @@ class Run:
         self._rngs = streams_of(config.seed, _STREAMS)
         seed = int(self._rngs["weights"].integers(2**63))
         self.learner = Learner(
-            self.rules,
+            list(config.game.sizes()),
             config.network,
             config.learner,
             self._rngs["learner"],
@@ -84,7 +83,7 @@ class Run:
             self.learner_threads,
             self._placement.learners[1:],
         )
-        self.replay = ReplayBuffer(config.replay, state_size(len(spec_of(self.rules).words)), self.rules.num_actions)
+        self.replay = Replay(config.replay, config.game.sizes())
         self.shards = ShardStore(folder / rundir.GAMES, config.storage.max_mb * 1e6)
         self.iteration = self.games = self.samples_used = 0
         self.seconds = 0.0
@@ -153,11 +152,11 @@ class Run:
         run = cls(config, folder, console, address)
         if checkpoint.list_all(run._checkpoints):
             run._load(checkpoint.newest_whole(run._checkpoints))
-        elif config.workers == 0:
-            run.shards.truncate(0)
         else:
+            if config.workers == 0:
+                run.shards.truncate(0)
             run.games = sum(s.games for s in run.shards.shards)
-        run._fill_window()
+            run._fill_window({}, 0)
         run.ratings = rate(run._book.pairs, config.seed)
         console.message(f"going on with {folder} after iteration {run.iteration}")
         return run
@@ -192,7 +191,7 @@ class Run:
                 began = time.monotonic()
                 games = source.collect()
                 self._keep(games)
-                losses = self._learn(source)
+                losses = self._learn(source, self._learning_rate(began - started))
                 self.iteration += 1
                 self.seconds += time.monotonic() - began
                 self._rate(source)
@@ -218,7 +217,8 @@ class Run:
             return LocalSource(self.config, self._rngs["selfplay"], self.device, self.threads)
         # Compiled once here, so that the workers find the kernels in the cache.
         one = SelfPlayConfig(batch_size=1, random_opening_share=0, random_start_share=1)
-        SelfPlay(self.rules, one, self.config.search, UniformEvaluator(), np.random.default_rng(0)).play(1)
+        for rules in self.config.game.sizes():
+            SelfPlay(rules, one, self.config.search, UniformEvaluator(), np.random.default_rng(0)).play(1)
         from training.workers import Cluster
 
         cluster = Cluster(self.config, self._address, session, self._placement.worker_gpus)
@@ -230,11 +230,28 @@ class Run:
         if not games:
             return
         self.games += len(games)
-        self.replay.add(samples_of(games, self.config.learner.root_value_share))
+        c = self.config
+        for group in by_size(games):
+            self.replay.add(samples_of(group, c.learner.root_value_share, c.replay.surprise_share))
         self.shards.append(games)
         self.shards.flush(self.replay.window)
 
-    def _learn(self, source: GameSource) -> Losses | None:
+    def _learning_rate(self, elapsed: float) -> float:
+        """The learning rate now as a share of the config's: it falls over the last part of a session.
+
+        Args:
+            elapsed: seconds of this session.
+        """
+        c, done = self.config, 0.0
+        if c.minutes is not None:
+            done = elapsed / (60 * c.minutes)
+        if c.max_iterations is not None:
+            done = max(done, self.iteration / max(1, c.max_iterations))
+        share = c.learner.anneal_share
+        into = (done - 1 + share) / share if share else 0.0
+        return 1 - min(1.0, max(0.0, into)) * (1 - c.learner.final_rate_share)
+
+    def _learn(self, source: GameSource, rate: float) -> Losses | None:
         """Take the steps that self-play has paid for, and hand the new weights to it."""
         c = self.config.learner
         if self.replay.total < c.min_samples:
@@ -243,7 +260,7 @@ class Run:
         if steps < 1:
             return None
         try:
-            losses = self.learner.learn(self.replay, min(steps, _MOST_STEPS))
+            losses = self.learner.learn(self.replay, min(steps, _MOST_STEPS), rate)
         except RunError as error:
             kept = checkpoint.list_all(self._checkpoints)
             where = f"the last good checkpoint is {kept[-1]}" if kept else "there was no checkpoint yet"
@@ -270,6 +287,7 @@ class Run:
         return {
             "games": self.games,
             "samples": self.replay.total,
+            "sizes": {str(size): total for size, total in self.replay.totals.items()},
             "window": self.replay.window,
             "samples_used": self.samples_used,
             "learner_steps": self.learner.steps,
@@ -376,7 +394,7 @@ class Run:
             self.games, self.samples_used = counters["games"], counters["samples_used"]
             self.seconds, self._rating_seconds = counters["seconds"], counters["rating_seconds"]
             self.learner.load_state(saved.learner_state(), counters["learner_steps"])
-            samples = int(counters["samples"])
+            samples, sizes = int(counters["samples"]), {int(n): int(v) for n, v in counters["sizes"].items()}
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise CheckpointError(f"{saved.path} does not fit this run: {error}") from None
         if self.config.workers == 0:
@@ -386,16 +404,21 @@ class Run:
                 self._unfinished = saved.arrays("selfplay")
         # With workers they count as they are, and the learner still owes them its steps.
         self.games += sum(s.games for s in self.shards.shards if s.first_sample >= samples)
+        self._fill_window(sizes, samples)
         self.iteration = self._saved = saved.iteration
 
-    def _fill_window(self) -> None:
-        """Rebuild the replay buffer from the games on disk."""
-        # First as if all were in memory, to learn how large the window is.
-        self.replay.restart(self.shards.total)
-        shards = list(self.shards.newest(self.replay.window))
-        self.replay.restart(self.shards.total - sum(len(g) for games in shards for g in games))
-        for games in shards:
-            self.replay.add(samples_of(games, self.config.learner.root_value_share))
+    def _fill_window(self, totals: dict[int, int], behind: int) -> None:
+        """Rebuild the replay buffer from the games on disk.
+
+        Args:
+            totals: samples made of each size, by number of actions, when `behind` samples of all sizes were made.
+        """
+        totals = dict(totals)
+        for shard in self.shards.shards:
+            if shard.first_sample >= behind:
+                size = shard.read()[0].policy_targets.shape[1]
+                totals[size] = totals.get(size, 0) + shard.samples
+        self.replay.refill(totals, self.shards.newest_first(), self.config.learner)
 
     # How a run ends.
 

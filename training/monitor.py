@@ -99,7 +99,7 @@ class Monitor:
 
     def __init__(self, folder: Path, config: Config, console: LiveConsole, iteration: int) -> None:
         self._folder, self._config, self._console = folder, config, console
-        self._rules = config.game.rules()
+        self._rules = {rules.num_actions: rules for rules in config.game.sizes()}
         self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=iteration + 1)
         self._past: deque[tuple[float, Figures]] = deque()
         self._losses: dict[str, float] = {}
@@ -175,19 +175,30 @@ class Monitor:
             out["selfplay/simulations"] = simulations_at(self._config.search, f.learner_steps)
         if games:
             out["selfplay/plies_per_game"] = float(np.mean([len(g) + g.random_plies for g in games]))
-            targets = np.concatenate([g.policy_targets for g in games]).astype(np.float32)
-            full = targets.any(axis=1)
-            if full.any():
-                entropy = -(targets[full] * np.log(np.maximum(targets[full], 1e-30))).sum(axis=1)
-                out["selfplay/target_entropy"] = float(entropy.mean())
-            if self._config.selfplay.full_search_share < 1:
-                out["selfplay/full_searches"] = float(full.mean())
+            out |= self._targets(games)
             out |= self._resignations(games)
             own = [g for g in games if g.random_plies == 0]
             if own:
-                swaps = [(g.actions == self._rules.swap_action).any() for g in own]
+                swaps = [(g.actions == self._rules_of(g).swap_action).any() for g in own]
                 out["selfplay/first_seat_wins"] = float(np.mean([g.outcome > 0 for g in own]))
                 out["selfplay/swap_share"] = float(np.mean(swaps))
+        return out
+
+    def _rules_of(self, game: Trajectory) -> Rules:
+        return self._rules[game.policy_targets.shape[1]]
+
+    def _targets(self, games: Sequence[Trajectory]) -> dict[str, float]:
+        """What the policies are that are to be learnt."""
+        sums, taught, plies = np.zeros(2), 0, 0
+        for game in games:
+            targets = game.policy_targets.astype(np.float32)
+            full = targets.any(axis=1)
+            sums[0] -= (targets * np.log(np.maximum(targets, 1e-30))).sum()
+            sums[1] += game.surprise.astype(np.float32)[full].sum()
+            taught, plies = taught + int(full.sum()), plies + len(game)
+        out = {"selfplay/full_searches": taught / plies} if self._config.selfplay.full_search_share < 1 else {}
+        if taught:
+            out |= {"selfplay/target_entropy": float(sums[0]) / taught, "selfplay/surprise": float(sums[1]) / taught}
         return out
 
     def _resignations(self, games: Sequence[Trajectory]) -> dict[str, float]:
@@ -204,8 +215,12 @@ class Monitor:
         if losses is None:
             return {}
         self._losses = {"loss/policy": losses.policy, "loss/value": losses.value}
-        extra = {"loss/policy_target_entropy": losses.target_entropy, "learner/grad_norm": losses.grad_norm}
-        return self._losses | extra
+        extra = {
+            "loss/policy_target_entropy": losses.target_entropy,
+            "loss/policy_divergence": losses.policy - losses.target_entropy,
+            "learner/grad_norm": losses.grad_norm,
+        }
+        return self._losses | extra | {f"loss/{name}": value for name, value in losses.auxiliary.items()}
 
     def _warn(self, f: Figures) -> None:
         if f.games_dropped > self._told_dropped:
@@ -253,11 +268,11 @@ class Monitor:
     def _records(self) -> None:
         if self._recent:
             search = self._config.search
-            games = (record_of(g, self._rules, simulations_at(search, g.version)) for g in self._recent)
+            games = (record_of(g, self._rules_of(g), simulations_at(search, g.version)) for g in self._recent)
             write_records(self._folder / RECENT_FILE, games)
 
     def _picture(self, game: Trajectory, iteration: int) -> None:
-        position = decode_state(game.states[0], self._rules)
+        position = decode_state(game.states[0], self._rules_of(game))
         positions: list[Position] = [position]
         lasts: list[int | None] = [None]
         for action in game.actions:

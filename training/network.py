@@ -10,13 +10,13 @@ and how much of it, cannot matter. There is no normalisation layer: each block s
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lifeline.observation import NUM_PLANES
+from lifeline.observation import NUM_PLAIN_PLANES, NUM_PLANES
 from training.config import NetworkConfig
 
 
@@ -62,6 +62,21 @@ class Block(nn.Module):
         return cast(Tensor, x + self.second(y) * mask)
 
 
+class Features(NamedTuple):
+    """What the heads look at. P: the places of the policy, grid or cells; the order of axes is that of the layout.
+
+    Attributes:
+        tower: the tower's last activations, by place.
+        policy: those of the policy head, by place; pooled: the same over the board.
+        value: the value head's hidden layer.
+    """
+
+    tower: Tensor
+    policy: Tensor
+    pooled: Tensor
+    value: Tensor
+
+
 class Network(nn.Module):
     """See the module's text."""
 
@@ -69,7 +84,8 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         c, h = config.channels, config.head_channels
-        self.stem = HexConv(NUM_PLANES, c)
+        self.planes = NUM_PLANES if config.tactical_planes else NUM_PLAIN_PLANES
+        self.stem = HexConv(self.planes, c)
         self.blocks = nn.ModuleList(Block(c, pooled=(i + 1) % config.pool_every == 0) for i in range(config.blocks))
         self.policy_cells = nn.Conv2d(c, h, 1)
         self.policy_pooled = nn.Linear(2 * h, h)
@@ -79,21 +95,28 @@ class Network(nn.Module):
         self.value_hidden = nn.Linear(2 * h, config.value_hidden)
         self.value_out = nn.Linear(config.value_hidden, 1)
 
-    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Planes to (policy_grid, policy_global, value_logit)."""
+    def features(self, planes: Tensor) -> Features:
+        """Planes float32 [B, C, H, W] to what the heads look at, over the grid."""
         mask = planes[:, :1]
         cells = mask.sum(dim=(2, 3))
-        x = self.stem(planes) * mask
+        x = self.stem(planes[:, : self.planes]) * mask
         for block in self.blocks:
             x = block(x, mask, cells)
         x = F.relu(x)
         p = F.relu(self.policy_cells(x)) * mask
-        p_pooled = pool(p, mask, cells)
-        p = F.relu(p + self.policy_pooled(p_pooled)[:, :, None, None])
-        policy_grid = (self.policy_out(p) * mask)[:, 0]
+        pooled = pool(p, mask, cells)
+        p = F.relu(p + self.policy_pooled(pooled)[:, :, None, None]) * mask
         v = F.relu(self.value_cells(x)) * mask
-        value_logit = self.value_out(F.relu(self.value_hidden(pool(v, mask, cells))))[:, 0]
-        return policy_grid, self.policy_global(p_pooled), value_logit
+        return Features(x, p, pooled, F.relu(self.value_hidden(pool(v, mask, cells))))
+
+    def heads(self, features: Features, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Features over the grid to (policy_grid, policy_global, value_logit)."""
+        policy_grid = (self.policy_out(features.policy) * mask)[:, 0]
+        return policy_grid, self.policy_global(features.pooled), self.value_out(features.value)[:, 0]
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Planes to (policy_grid, policy_global, value_logit)."""
+        return self.heads(self.features(planes), planes[:, :1])
 
 
 class Exportable(nn.Module):

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from training.config import ReplayConfig
-from training.targets import Samples
+from lifeline.kernels import spec_of, state_size
+from lifeline.rules import Rules
+from training.config import LearnerConfig, ReplayConfig
+from training.targets import Later, Samples, samples_of
+from training.trajectory import Trajectory
+
+# No sample is drawn more than so many times as often as one of weight 1.
+_MAX_WEIGHT = 4.0
 
 
 class ReplayBuffer:
-    """The newest samples of a run.
+    """The newest samples of a run, of one size of board.
 
     Args:
         config: capacity and window.
@@ -27,15 +35,17 @@ class ReplayBuffer:
             "policy_targets": np.zeros((0, num_actions), np.float16),
             "value_targets": np.zeros(0, np.float32),
             "versions": np.zeros(0, np.int64),
+            "root_values": np.zeros(0, np.float32),
+            "to_play": np.zeros(0, np.int8),
+            "plies_left": np.zeros(0, np.int32),
+            "weights": np.zeros(0, np.float32),
         }
         self.total = 0
 
     @property
     def window(self) -> int:
-        """Samples drawn from now: the newest share of all ever made, within the bounds of the config."""
-        c = self._config
-        wanted = max(c.min_window, int(c.window_fraction * self.total))
-        return min(wanted, c.capacity, self.total)
+        """Samples drawn from now: the newest ones, more of them the more have been made; see `window_of`."""
+        return min(window_of(self._config, self.total), self._config.capacity, self.total)
 
     def add(self, samples: Samples) -> None:
         """Put samples in, in order, over the oldest ones when full."""
@@ -59,11 +69,37 @@ class ReplayBuffer:
             grown[: len(array)] = array
             self._arrays[name] = grown
 
-    def draw(self, count: int, rng: np.random.Generator) -> Samples:
-        """Draw samples uniformly from the window, with replacement; the buffer must not be empty."""
-        newest_first = rng.integers(0, self.window, size=count)
-        at = (self.total - 1 - newest_first) % self._config.capacity
-        return Samples(**{name: array[at] for name, array in self._arrays.items()})
+    def draw(self, count: int, rng: np.random.Generator, horizon: int = 0) -> Samples:
+        """Draw samples from the window by their weights, with replacement; the buffer must not be empty.
+
+        Args:
+            horizon: plies to look ahead for the auxiliary targets; 0 = not at all.
+        """
+        numbers = self._numbers(count, rng)
+        arrays: dict[str, Any] = {name: a[numbers % self._config.capacity] for name, a in self._arrays.items()}
+        samples = Samples(**arrays)
+        return replace(samples, later=self._later(samples, numbers, horizon)) if horizon else samples
+
+    def _numbers(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Numbers of drawn samples, int64 [count]; drawn evenly and kept by weight."""
+        if self._config.surprise_share == 0:
+            return np.asarray(self.total - 1 - rng.integers(0, self.window, size=count))
+        kept: list[npt.NDArray[np.int64]] = []
+        while (missing := count - sum(map(len, kept))) > 0:
+            numbers = self.total - 1 - rng.integers(0, self.window, size=6 * missing)
+            accepted = rng.random(len(numbers)) * _MAX_WEIGHT < self._arrays["weights"][numbers % self._config.capacity]
+            kept.append(numbers[accepted][:missing])
+        return np.concatenate(kept)
+
+    def _later(self, samples: Samples, numbers: npt.NDArray[np.int64], horizon: int) -> Later:
+        """How the games of drawn samples went on: what is behind a sample is the rest of its game."""
+        capacity = self._config.capacity
+        following = (numbers + (samples.plies_left > 0)) % capacity
+        replies = np.where(samples.plies_left[:, None] > 0, self._arrays["policy_targets"][following], np.float16(0))
+        at = (numbers + np.minimum(horizon, samples.plies_left)) % capacity
+        same = self._arrays["to_play"][at] == samples.to_play
+        values = (1 + np.where(same, 1, -1) * self._arrays["root_values"][at]) / 2
+        return Later(replies, self._arrays["states"][at], np.clip(values, 0, 1).astype(np.float32), samples.plies_left)
 
     def mean_version(self) -> float:
         """Mean version of the weights that the window's samples were made with; 0 when it is empty."""
@@ -78,3 +114,88 @@ class ReplayBuffer:
         self.total = total
         self._arrays = {name: array[:0] for name, array in self._arrays.items()}
         self._resize(min(self._config.capacity, total))
+
+
+class Replay:
+    """The samples of a run: a buffer for each size of board, each with a capacity and a window of its own.
+
+    Args:
+        config: of each buffer.
+        sizes: the rules of each size, with its share of the samples that are drawn.
+    """
+
+    def __init__(self, config: ReplayConfig, sizes: Mapping[Rules, float]) -> None:
+        self._shares = np.array(list(sizes.values()))
+        self._surprise_share = config.surprise_share
+        self._buffers = {
+            r.num_actions: ReplayBuffer(config, state_size(len(spec_of(r).words)), r.num_actions) for r in sizes
+        }
+
+    @property
+    def total(self) -> int:
+        """Samples ever added."""
+        return sum(buffer.total for buffer in self._buffers.values())
+
+    @property
+    def totals(self) -> dict[int, int]:
+        """The same by size, which is told by the number of actions."""
+        return {actions: buffer.total for actions, buffer in self._buffers.items()}
+
+    @property
+    def window(self) -> int:
+        """Samples drawn from now, of all sizes."""
+        return sum(buffer.window for buffer in self._buffers.values())
+
+    def add(self, samples: Samples) -> None:
+        """Put samples of one size in."""
+        self._buffers[samples.policy_targets.shape[1]].add(samples)
+
+    def draw(self, count: int, rng: np.random.Generator, horizon: int = 0) -> Samples:
+        """Draw samples, all of one size; see `ReplayBuffer.draw`. There must be some."""
+        filled = [buffer for buffer in self._buffers.values() if buffer.total]
+        if len(filled) == 1:
+            return filled[0].draw(count, rng, horizon)
+        shares = self._shares[[buffer.total > 0 for buffer in self._buffers.values()]]
+        return filled[int(rng.choice(len(filled), p=shares / shares.sum()))].draw(count, rng, horizon)
+
+    def mean_version(self) -> float:
+        """Mean version of the weights that the windows' samples were made with; 0 when they are empty."""
+        sums = sum(buffer.mean_version() * buffer.window for buffer in self._buffers.values())
+        return sums / max(1, self.window)
+
+    def refill(self, totals: Mapping[int, int], newest_first: Iterable[Sequence[Trajectory]], c: LearnerConfig) -> None:
+        """Fill the buffers again with the newest games of a run, as they were after so many samples of each size.
+
+        Args:
+            totals: samples ever made, by number of actions.
+            newest_first: finished games in portions of one size, the newest portion first.
+            c: how samples are made of them.
+        """
+        kept: dict[int, list[Samples]] = {actions: [] for actions in self._buffers}
+        missing = {}
+        for actions, buffer in self._buffers.items():
+            buffer.restart(totals.get(actions, 0))  # first as if all were in memory, to learn how large the window is
+            missing[actions] = buffer.window
+        for games in newest_first:
+            if max(missing.values()) <= 0:
+                break
+            actions = games[0].policy_targets.shape[1]
+            if missing[actions] > 0:
+                kept[actions].append(samples_of(games, c.root_value_share, self._surprise_share))
+                missing[actions] -= len(kept[actions][-1])
+        for actions, buffer in self._buffers.items():
+            buffer.restart(buffer.total - sum(map(len, kept[actions])))
+            for samples in reversed(kept[actions]):
+                buffer.add(samples)
+
+
+def window_of(config: ReplayConfig, total: int) -> int:
+    """Samples that are drawn from after so many have been made, as far as there are any.
+
+    A power law that begins as a line of slope `window_growth` behind `min_window`. Source: Wu 2019, appendix C.
+    """
+    c = config
+    if total <= c.min_window:
+        return c.min_window
+    grown = ((total / c.min_window) ** c.window_exponent - 1) / c.window_exponent
+    return int(c.min_window * (1 + c.window_growth * grown))

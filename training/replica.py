@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,61 +17,88 @@ from lifeline.board import Board
 from lifeline.env import BatchEnv
 from lifeline.errors import RunError
 from lifeline.rules import Rules
-from training.cells import forward_cells, neighbour_table
+from training.auxiliary import NAMES, AuxiliaryHeads, Extras, Targets, auxiliary_losses
+from training.cells import extras_of_cells, features_of_cells, heads_of_cells, neighbour_table
 from training.config import LearnerConfig, NetworkConfig
 from training.network import Network
 from training.samples import batch_of
-from training.targets import Samples
+from training.targets import Later, Samples
 
-Outputs = tuple[Tensor, Tensor, Tensor]
+Outputs = tuple[Tensor, Tensor, Tensor, Extras | None]
+FIGURES = ("policy", "value", "target_entropy", *NAMES)
+"""What `Replica.loss` tells beside the loss: means over the batch."""
+AUXILIARY = "auxiliary."
+"""What the names of the auxiliary heads' parameters begin with."""
 
 
 class Judge(nn.Module):
-    """The network over places. GPUs convolve over the grid, fastest with channels last; CPUs work over the cells."""
+    """The network over places. GPUs convolve over the grid, fastest with channels last; CPUs work over the cells.
 
-    def __init__(self, network: Network, board: Board, on_grid: bool) -> None:
+    Args:
+        network: its tower and heads.
+        auxiliary: heads that only learning uses, or None.
+        boards: the sizes it is asked about.
+        on_grid: places are those of the grid.
+    """
+
+    def __init__(
+        self, network: Network, auxiliary: AuxiliaryHeads | None, boards: Sequence[Board], on_grid: bool
+    ) -> None:
         super().__init__()
-        self.network, self._grid_shape = network, board.grid_shape
-        self._neighbours = None if on_grid else neighbour_table(board)
+        self.network, self.auxiliary = network, auxiliary
+        self._shapes = {board.num_cells: board.grid_shape for board in boards}
+        self._neighbours = {} if on_grid else {board.num_cells: neighbour_table(board) for board in boards}
 
-    def forward(self, planes: Tensor) -> Outputs:
-        """Planes float32 [B, C, P] to policy by place [B, ...], policy_global [B, 2] and value_logit [B]."""
-        if self._neighbours is not None:
-            return forward_cells(self.network, planes.permute(1, 2, 0).contiguous(), self._neighbours)
-        planes = planes.view(*planes.shape[:2], *self._grid_shape)
-        outputs: Outputs = self.network(planes.contiguous(memory_format=torch.channels_last))
-        return outputs
+    def forward(self, planes: Tensor, num_cells: int) -> Outputs:
+        """Planes float32 [B, C, P] of a board of N cells to what the network says by place."""
+        if self._neighbours:
+            features = features_of_cells(
+                self.network, planes.permute(1, 2, 0).contiguous(), self._neighbours[num_cells]
+            )
+            extras = None if self.auxiliary is None else extras_of_cells(self.auxiliary, features)
+            return (*heads_of_cells(self.network, features), extras)
+        planes = planes.view(*planes.shape[:2], *self._shapes[num_cells]).contiguous(memory_format=torch.channels_last)
+        features = self.network.features(planes)
+        extras = None if self.auxiliary is None else self.auxiliary(features)
+        return (*self.network.heads(features, planes[:, :1]), extras)
 
 
 class Replica:
     """One copy of the network being trained. Copies given the same gradients stay equal.
 
     Args:
-        rules: what is played.
+        rules: what is played, one for each size of board.
         network: size of the network.
         config: how it is trained.
         seed: of the first weights.
         device: where it stands.
 
     Attributes:
-        network, parameters, names: what is trained; names are those of the parameters, in order.
-        judge: the network over places.
+        network, parameters, names: what is trained; names are those of the parameters, in order, the network's first.
+        judge: the network over places, with its auxiliary heads.
     """
 
     def __init__(
-        self, rules: Rules, network: NetworkConfig, config: LearnerConfig, seed: int, device: torch.device
+        self,
+        rules: Sequence[Rules],
+        network: NetworkConfig,
+        config: LearnerConfig,
+        seed: int,
+        device: torch.device,
     ) -> None:
-        self._rules, self._config, self.device = rules, config, device
+        self._rules = {r.num_actions: r for r in rules}
+        self._config, self.device = config, device
         self._on_grid = device.type != "cpu"
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            built = Network(network)
-        self.network = built.to(device)
+            self.network = Network(network)
+            auxiliary = AuxiliaryHeads(network) if config.auxiliary else None
+        self.judge = Judge(self.network, auxiliary, [r.board for r in rules], self._on_grid).to(device)
         if self._on_grid:
-            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.judge = Judge(self.network, rules.board, self._on_grid)
-        self.names = [name for name, _ in self.network.named_parameters()]
-        self.parameters: list[Tensor] = list(self.network.parameters())
+            self.judge.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        named = [(name.removeprefix("network."), p) for name, p in self.judge.named_parameters()]
+        self.names = [name for name, _ in named]
+        self.parameters: list[Tensor] = [p for _, p in named]
         decayed = [p for p in self.parameters if p.ndim > 1]
         plain = [p for p in self.parameters if p.ndim <= 1]
         self._optimizer = torch.optim.AdamW(
@@ -80,10 +109,12 @@ class Replica:
 
     def warm_up(self) -> None:
         """Have the kernels compiled that a step needs."""
-        start = BatchEnv(self._rules, 1).gather()
-        policy, value = np.zeros((1, self._rules.num_actions), np.float16), np.zeros(1, np.float32)
-        zero = np.zeros(1, np.int64)
-        batch_of(Samples(start, policy, value, zero), self._rules, zero, on_grid=self._on_grid)
+        for rules in self._rules.values():
+            start = BatchEnv(rules, 1).gather()
+            policy, value = np.zeros((1, rules.num_actions), np.float16), np.zeros(1, np.float32)
+            later = Later(policy, start, value, np.zeros(1, np.int32))
+            samples = replace(Samples.single(start, policy, value), later=later)
+            batch_of(samples, rules, np.zeros(1, np.int64), on_grid=self._on_grid)
 
     def loss(
         self,
@@ -91,38 +122,59 @@ class Replica:
         symmetries: npt.NDArray[np.int64],
         policy_share: float = 1.0,
         judge: nn.Module | None = None,
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The mean loss of some samples, to be differentiated; and their mean policy loss, value loss and entropy.
+    ) -> tuple[Tensor, Tensor]:
+        """The mean loss of some samples, to be differentiated; and their figures, those of `FIGURES`, float [8].
 
         Policy loss and entropy are means over the samples that teach a policy, if `policy_share` is that of these
         samples. If they are a share of a batch and it is that of the batch, the weighted sum over all shares is the
         mean over the batch, however unevenly such samples lie in it.
 
         Args:
-            samples: B of them, at least one.
+            samples: B of them, at least one, of one size of board; with how their games went on, where there are
+                auxiliary losses.
             symmetries: int64 [B], which of the 12 each is seen through.
             policy_share: share of samples that teach a policy.
             judge: called in place of `self.judge`.
         """
-        batch = batch_of(samples, self._rules, symmetries, on_grid=self._on_grid)
+        rules = self._rules[samples.policy_targets.shape[1]]
+        batch = batch_of(samples, rules, symmetries, on_grid=self._on_grid)
         target, legal = self._tensor(batch.policy), self._tensor(batch.legal)
-        outputs = (judge or self.judge)(self._tensor(batch.planes))
+        planes = self._tensor(batch.planes)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            outputs: Outputs = (judge or self.judge)(planes, rules.num_cells)
         policy_loss, value_loss = losses_of(outputs, target, legal, self._tensor(batch.value))
         entropy = -(target * target.clamp_min(1e-30).log()).sum(dim=1).mean()
         if policy_share > 0:  # else there is no policy loss in the batch, and nothing to scale
             policy_loss, entropy = policy_loss / policy_share, entropy / policy_share
         loss = policy_loss + self._config.value_weight * value_loss
-        return loss, [policy_loss.detach(), value_loss.detach(), entropy]
+        others = torch.zeros(len(NAMES), device=self.device)
+        extras, later = outputs[3], samples.later
+        if extras is not None:
+            assert later is not None, "auxiliary losses need to know how games went on"
+            targets = Targets(
+                planes[:, 0] > 0,
+                self._tensor(batch.reply),
+                self._tensor(batch.stones),
+                self._tensor(later.values),
+                self._tensor(later.plies_left.astype(np.float32) / rules.num_cells),
+            )
+            # Halves of 16 bits are for the tower; losses are summed in full.
+            full = Extras(*(part.float() for part in extras))
+            extra, others = auxiliary_losses(full, targets, target, legal, self._config)
+            loss = loss + extra
+        figures = torch.cat([torch.stack([policy_loss.detach(), value_loss.detach(), entropy]), others])
+        return loss, figures
 
     def _tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
         return torch.from_numpy(array).to(self.device)
 
-    def update(self, step: int, policy: float, value: float) -> float:
+    def update(self, step: int, policy: float, value: float, rate: float = 1.0) -> float:
         """Take one step along the gradients that lie in `grad` of the parameters.
 
         Args:
             step: steps taken before.
             policy, value: losses of the batch they were made of.
+            rate: the learning rate as a share of the config's, before warming up.
         Returns:
             The norm of the gradient before clipping.
         Raises:
@@ -135,7 +187,7 @@ class Replica:
                 f"the loss is not finite at learner step {step + 1} (policy {policy}, value {value}, gradient {norm})"
             )
         for group in self._optimizer.param_groups:
-            group["lr"] = c.learning_rate * min(1.0, (step + 1) / max(1, c.warmup_steps))
+            group["lr"] = rate * c.learning_rate * min(1.0, (step + 1) / max(1, c.warmup_steps))
         self._optimizer.step()
         return norm
 
@@ -168,11 +220,11 @@ def losses_of(outputs: Outputs, policy: Tensor, legal: Tensor, value: Tensor) ->
     """Mean policy and value losses of a batch, in nats; where a policy target is all zero the policy loss is 0.
 
     Args:
-        outputs: of the network: policy by place [B, ...], policy_global [B, 2], value_logit [B].
+        outputs: policy by place [B, ...], policy_global [B, 2], value_logit [B], and more that does not matter here.
         policy: float32 [B, P + 2] targets over places and global actions; legal: bool [B, P + 2].
         value: float32 [B] in [0, 1].
     """
-    policy_places, policy_global, value_logit = outputs
+    policy_places, policy_global, value_logit = (part.float() for part in outputs[:3])
     logits = torch.cat([policy_places.flatten(1), policy_global], dim=1).masked_fill(~legal, -1e9)
     policy_loss = -(policy * F.log_softmax(logits, dim=1)).sum(dim=1).mean()
     return policy_loss, F.binary_cross_entropy_with_logits(value_logit, value)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lifeline.env import BatchEnv
 from lifeline.rules import Rules
-from lifeline.search.evaluator import Evaluator
+from lifeline.search.evaluator import Evaluator, FloatArray
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
 from lifeline.search.policy import SearchResult
 from lifeline.search.puct import PuctConstants, PuctPolicy
@@ -84,6 +84,11 @@ class GroupedSearch:
         """Judge positions by another evaluator from now on."""
         for search in self._searches:
             search.evaluator = evaluator
+
+    @property
+    def root_prior(self) -> FloatArray:
+        """float32 [B, A], the network's policy in the games searched last, 0 where illegal."""
+        return np.concatenate([search.root_prior for search in self._searches])
 
     def run(
         self,

@@ -112,6 +112,7 @@ class SelfPlay:
             ("states", self._env.gather()),
             ("policy_targets", result.policy_target if full else np.float16(0)),
             ("root_values", result.root_value),
+            ("surprise", surprise_of(result.policy_target, self._search.root_prior) if full else np.float16(0)),
             ("to_play", self._env.to_play),
             ("actions", result.actions),
         ):
@@ -199,6 +200,12 @@ class SelfPlay:
             self._resignation.below[...], self._resignation.would_resign[...] = state["below"], state["would_resign"]
         if "branch_count" in state:  # the same
             self._starts.load_state(state)
+
+
+def surprise_of(target: npt.NDArray[np.float32], prior: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Kullback-Leibler divergence of priors from policy targets in nats: float32 [B] from two of [B, A]."""
+    ratio = np.maximum(target, 1e-12) / np.maximum(prior, 1e-12)
+    return np.asarray(np.maximum((target * np.log(ratio)).sum(axis=1), 0))
 
 
 def streams_of(seed: int, names: tuple[str, ...]) -> dict[str, np.random.Generator]:

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 
 from lifeline.errors import CheckpointError
 from lifeline.files import write_atomic
-from training.trajectory import Trajectory, pack, unpack
+from training.trajectory import Trajectory, by_size, pack, unpack
 
 _NAME = re.compile(r"games-(\d{12})-(\d{8})-(\d{6})-([0-9a-f]{16})\.safetensors")
 
@@ -62,7 +62,6 @@ class ShardStore:
     def __init__(self, folder: Path, max_bytes: float) -> None:
         self._folder, self._max_bytes = folder, max_bytes
         self._buffer: list[Trajectory] = []
-        self._buffered = 0
         names = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
         found = [(name, match) for name in names if (match := _NAME.fullmatch(name))]
         self.shards = [Shard(folder / n, int(m[1]), int(m[2]), int(m[3]), m[4]) for n, m in found]
@@ -80,7 +79,6 @@ class ShardStore:
     def append(self, games: Sequence[Trajectory]) -> None:
         """Take games in; they are on disk after the next `flush`."""
         self._buffer += games
-        self._buffered += sum(len(g) for g in games)
 
     def flush(self, keep_samples: int) -> None:
         """Write what came in since the last flush, and remove what is no longer needed and over the limit.
@@ -91,19 +89,23 @@ class ShardStore:
         Raises:
             CheckpointError: the folder cannot be written.
         """
-        if self._buffer:
-            data = safetensors.numpy.save(pack(self._buffer))
-            digest = hashlib.sha256(data).hexdigest()[:16]
-            first, samples, games = self.total, self._buffered, len(self._buffer)
-            path = self._folder / f"games-{first:012d}-{samples:08d}-{games:06d}-{digest}.safetensors"
-            try:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                write_atomic(path, data)
-            except OSError as error:
-                raise CheckpointError(f"cannot write {path}: {error.strerror or error}") from None
-            self.shards.append(Shard(path, first, samples, games, digest))
-            self._buffer, self._buffered = [], 0
+        for games in by_size(self._buffer):
+            self._write(games)
+        self._buffer = []
         self._prune(keep_samples)
+
+    def _write(self, games: list[Trajectory]) -> None:
+        """Write games of one size of board."""
+        data = safetensors.numpy.save(pack(games))
+        digest = hashlib.sha256(data).hexdigest()[:16]
+        first, samples = self.total, sum(len(g) for g in games)
+        path = self._folder / f"games-{first:012d}-{samples:08d}-{len(games):06d}-{digest}.safetensors"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_atomic(path, data)
+        except OSError as error:
+            raise CheckpointError(f"cannot write {path}: {error.strerror or error}") from None
+        self.shards.append(Shard(path, first, samples, len(games), digest))
 
     def _prune(self, keep_samples: int) -> None:
         size = self.bytes
@@ -119,8 +121,7 @@ class ShardStore:
         if self.total != total:
             raise CheckpointError(f"{self._folder} ends at sample {self.total}; the checkpoint was made at {total}")
 
-    def newest(self, samples: int) -> Iterator[list[Trajectory]]:
-        """The games of the newest shards that hold at least so many samples, or all there are; oldest first."""
-        for shard in self.shards:
-            if shard.end > self.total - samples:
-                yield shard.read()
+    def newest_first(self) -> Iterator[list[Trajectory]]:
+        """The games of one shard after the other, the newest shard first; all games of a shard are of one size."""
+        for shard in reversed(self.shards):
+            yield shard.read()

@@ -12,7 +12,7 @@ import torch
 
 from lifeline.search.evaluator import Evaluator, OnnxEvaluator
 from training.config import Config
-from training.selfplay import SelfPlay
+from training.mixing import MixedPlay
 from training.torch_evaluator import TorchEvaluator
 from training.trajectory import Trajectory
 
@@ -80,7 +80,7 @@ class LocalSource:
 
     def __init__(self, config: Config, rng: np.random.Generator, device: torch.device, threads: int) -> None:
         self._config, self._rng, self._device, self._threads = config, rng, device, threads
-        self._selfplay: SelfPlay | None = None
+        self._selfplay: MixedPlay | None = None
         self._plies = 0
 
     def figures(self) -> SourceFigures:
@@ -97,9 +97,7 @@ class LocalSource:
         else:
             evaluator = TorchEvaluator(self._config.network, model, self._device)
         if self._selfplay is None:
-            c = self._config
-            on_gpu = self._device.type == "cuda"
-            self._selfplay = SelfPlay(c.game.rules(), c.selfplay, c.search, evaluator, self._rng, on_gpu)
+            self._selfplay = MixedPlay(self._config, evaluator, self._rng, self._device.type == "cuda")
         self._selfplay.use(evaluator, version)
 
     def collect(self) -> list[Trajectory]:
@@ -112,12 +110,12 @@ class LocalSource:
         """See `GameSource.close`."""
 
     @property
-    def _games(self) -> SelfPlay:
+    def _games(self) -> MixedPlay:
         assert self._selfplay is not None, "weights are published before games are collected"
         return self._selfplay
 
     def state(self) -> dict[str, Any]:
-        """The unfinished games; see `SelfPlay.state`."""
+        """The unfinished games; see `MixedPlay.state`."""
         return self._games.state()
 
     def load_state(self, state: dict[str, Any]) -> None:

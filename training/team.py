@@ -49,12 +49,14 @@ class _Share:
         samples, symmetries: its part of the batch.
         policy_share: share of the whole batch's samples that teach a policy.
         step: steps taken before.
+        rate: learning rate as a share of the config's.
     """
 
     samples: Samples
     symmetries: npt.NDArray[np.int64]
     policy_share: float
     step: int
+    rate: float
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,14 @@ class _Place:
         return DistributedDataParallel(replica.judge, device_ids=[replica.device] if on_gpu else None)
 
     def gradients(self, replica: Replica, joint: DistributedDataParallel, share: _Share) -> npt.NDArray[np.float64]:
-        """Leave the whole batch's gradients in the parameters' `grad`; returns its policy loss, value loss, entropy."""
+        """Leave the whole batch's gradients in the parameters' `grad`; returns its figures, see `replica.FIGURES`."""
         for parameter in replica.parameters:
             parameter.grad = None
         loss, figures = replica.loss(share.samples, share.symmetries, share.policy_share, joint)
         weight = len(share.symmetries) / self.batch_size
         # DistributedDataParallel takes the mean over the devices. What is wanted is the sum of weighted shares.
         (self.size * weight * loss).backward()  # type: ignore[no-untyped-call]
-        sums = weight * torch.stack(figures).double()
+        sums = weight * figures.double()
         dist.all_reduce(sums)
         return np.asarray(sums.cpu().numpy())
 
@@ -101,7 +103,7 @@ class _Helper:
         context: SpawnContext,
         place: _Place,
         port: int,
-        rules: Rules,
+        rules: Sequence[Rules],
         network: NetworkConfig,
         config: LearnerConfig,
         device: torch.device,
@@ -159,7 +161,7 @@ class Team:
     def __init__(
         self,
         replica: Replica,
-        rules: Rules,
+        rules: Sequence[Rules],
         network: NetworkConfig,
         config: LearnerConfig,
         others: Sequence[torch.device],
@@ -199,8 +201,10 @@ class Team:
             raise
         self._together = True
 
-    def gradients(self, samples: Samples, symmetries: npt.NDArray[np.int64], step: int) -> npt.NDArray[np.float64]:
-        """Leave the batch's gradients in the parameters' `grad`; returns its policy loss, value loss and entropy.
+    def gradients(
+        self, samples: Samples, symmetries: npt.NDArray[np.int64], step: int, rate: float
+    ) -> npt.NDArray[np.float64]:
+        """Leave the batch's gradients in the parameters' `grad`; returns its figures, see `replica.FIGURES`.
 
         The helpers then take the step by themselves, as the driver must.
 
@@ -208,7 +212,7 @@ class Team:
             RunError: a helper is gone.
         """
         policy_share = samples.policy_share
-        shares = [_Share(samples.take(rows), symmetries[rows], policy_share, step) for rows in self._shares]
+        shares = [_Share(samples.take(rows), symmetries[rows], policy_share, step, rate) for rows in self._shares]
         self._together = False
         try:
             for helper, share in zip(self._helpers, shares[1:], strict=True):
@@ -268,7 +272,7 @@ def _help(
     pipe: Connection,
     place: _Place,
     port: int,
-    rules: Rules,
+    rules: Sequence[Rules],
     network: NetworkConfig,
     config: LearnerConfig,
     device: torch.device,
@@ -286,9 +290,9 @@ def _help(
         while True:
             order = pipe.recv()
             if isinstance(order, _Share):
-                policy, value, _ = (float(x) for x in place.gradients(replica, joint, order))
+                policy, value = (float(x) for x in place.gradients(replica, joint, order)[:2])
                 with contextlib.suppress(RunError):  # not finite: the driver finds the same, and decides
-                    replica.update(order.step, policy, value)
+                    replica.update(order.step, policy, value, order.rate)
             else:
                 replica.load_state({name: torch.from_numpy(array) for name, array in order.items()})
     except EOFError:

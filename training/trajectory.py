@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ class Trajectory:
         states: uint64 [T, K], packed states before each ply.
         policy_targets: float16 [T, A]; all zero at plies that teach no policy, searched with few simulations.
         root_values: float32 [T], for the player to move.
+        surprise: float16 [T], how far the policy target was from the network's policy: Kullback-Leibler divergence in
+            nats; 0 at plies that teach no policy.
         to_play: int8 [T], the seat to move.
         actions: int16 [T].
         outcome: +1 if seat 0 won, -1 if seat 1 did.
@@ -33,6 +35,7 @@ class Trajectory:
     states: npt.NDArray[np.uint64]
     policy_targets: npt.NDArray[np.float16]
     root_values: npt.NDArray[np.float32]
+    surprise: npt.NDArray[np.float16]
     to_play: npt.NDArray[np.int8]
     actions: npt.NDArray[np.int16]
     outcome: int
@@ -51,6 +54,7 @@ PLY_FIELDS = {
     "states": np.uint64,
     "policy_targets": np.float16,
     "root_values": np.float32,
+    "surprise": np.float16,
     "to_play": np.int8,
     "actions": np.int16,
 }
@@ -66,8 +70,16 @@ GAME_FIELDS = {
 _MAY_BE_MISSING = ("resigned", "would_resign")
 
 
+def by_size(games: Iterable[Trajectory]) -> list[list[Trajectory]]:
+    """Games sorted by the size of their boards, each size in its order."""
+    groups: dict[int, list[Trajectory]] = {}
+    for game in games:
+        groups.setdefault(game.policy_targets.shape[1], []).append(game)
+    return list(groups.values())
+
+
 def pack(games: Sequence[Trajectory]) -> Arrays:
-    """Some games, at least one, as flat arrays: plies one behind the other, and a length for each game."""
+    """Some games of one size, at least one, as flat arrays: plies one behind the other, and a length for each game."""
     arrays: Arrays = {name: np.concatenate([getattr(g, name) for g in games]) for name in PLY_FIELDS}
     for name, dtype in GAME_FIELDS.items():
         arrays[name] = np.array([getattr(g, name) for g in games], dtype)

@@ -30,7 +30,7 @@ from lifeline.records import GameRecord
 from lifeline.search.evaluator import Evaluator, OnnxEvaluator
 from training.config import Config
 from training.evaluation import Job, JobResult, play_job
-from training.selfplay import SelfPlay
+from training.mixing import MixedPlay
 from training.sources import SourceFigures, resident_bytes
 from training.tournament import MatchTable, Ticket, Tournament
 from training.trajectory import Arrays, Trajectory, pack, unpack
@@ -71,7 +71,7 @@ class _SelfPlayWorker:
     def __init__(self, config: Config, entropy: tuple[int, ...]) -> None:
         self._config, self._version = config, -1
         self._rng = np.random.default_rng(np.random.SeedSequence(entropy))
-        self._selfplay: SelfPlay | None = None
+        self._selfplay: MixedPlay | None = None
 
     def play(self, version: int, model: list[Any]) -> Report:
         """Play the plies of one report; the weights are fetched only if they are new."""
@@ -79,9 +79,7 @@ class _SelfPlayWorker:
         if version > self._version:
             evaluator = self._evaluator(ray.get(model[0]))
             if self._selfplay is None:
-                c = self._config
-                on_gpu = c.worker_gpus > 0
-                self._selfplay = SelfPlay(c.game.rules(), c.selfplay, c.search, evaluator, self._rng, on_gpu)
+                self._selfplay = MixedPlay(self._config, evaluator, self._rng, self._config.worker_gpus > 0)
             self._selfplay.use(evaluator, version)
             self._version = version
         assert self._selfplay is not None

@@ -34,7 +34,7 @@ def run_for(seconds, folder):
             version += 1
             games = cluster.collect()
             if games:
-                replay.add(samples_of(games, 0.3))
+                replay.add(samples_of(games, 0.3, 0.0))
                 shards.append(games)
                 shards.flush(replay.window)
             time.sleep(0.2)  # the learner's steps

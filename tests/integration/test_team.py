@@ -26,7 +26,7 @@ CONFIG = build_config(TINY | {"learner": {"batch_size": 33, "warmup_steps": 10}}
 
 
 def make_learner(others=(), seed=0, threads=1):
-    return Learner(RULES, CONFIG.network, CONFIG.learner, np.random.default_rng(7), seed, CPU, threads, others)
+    return Learner([RULES], CONFIG.network, CONFIG.learner, np.random.default_rng(7), seed, CPU, threads, others)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def replay():
         row[rng.choice(np.flatnonzero(mask))] = 1
     policy[::5] = 0
     values = rng.integers(0, 2, len(running)).astype(np.float32)
-    buffer.add(Samples(env.gather(running), policy, values, np.zeros(len(running), np.int64)))
+    buffer.add(Samples.single(env.gather(running), policy, values))
     return buffer
 
 

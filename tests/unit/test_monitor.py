@@ -26,6 +26,7 @@ def game(outcome=1, resigned=-1, would_resign=-1, version=0):
         states=np.stack([*states, env.gather()[0]]),
         policy_targets=targets,
         root_values=np.zeros(2, np.float32),
+        surprise=np.zeros(2, np.float16),
         to_play=np.zeros(2, np.int8),
         actions=np.array([0, 9], np.int16),
         outcome=outcome,

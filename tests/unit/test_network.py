@@ -7,7 +7,7 @@ import torch
 from game_positions import play_randomly
 from lifeline import BatchEnv, ModelError, Position, Rules
 from lifeline.search.evaluator import OnnxEvaluator
-from training.cells import forward_cells, neighbour_table
+from training.cells import features_of_cells, heads_of_cells, neighbour_table
 from training.config import LearnerConfig, NetworkConfig, ReplayConfig
 from training.export import export_onnx
 from training.learner import Learner
@@ -99,9 +99,8 @@ def test_over_cells_the_network_is_the_same_function_with_the_same_gradients(bas
     to_grid = torch.from_numpy(board.cell_to_grid)
     policy_grid, policy_global, value = network(planes)
     over_grid = (policy_grid.flatten(1)[:, to_grid], policy_global, value)
-    over_cells = forward_cells(
-        network, planes.flatten(2)[:, :, to_grid].permute(1, 2, 0).contiguous(), neighbour_table(board)
-    )
+    by_cells = planes.flatten(2)[:, :, to_grid].permute(1, 2, 0).contiguous()
+    over_cells = heads_of_cells(network, features_of_cells(network, by_cells, neighbour_table(board)))
     for got, want in zip(over_cells, over_grid, strict=True):
         assert torch.allclose(got, want, atol=1e-4)
     weights = [torch.randn_like(output) for output in over_grid]
@@ -155,7 +154,7 @@ def fill(replay, rules, count, seed=0):
     for row, mask in zip(policy, env.legal_action_mask[running], strict=True):
         row[rng.choice(np.flatnonzero(mask))] = 1
     values = rng.integers(0, 2, len(running)).astype(np.float32)
-    replay.add(Samples(env.gather(running), policy, values, np.zeros(len(running), np.int64)))
+    replay.add(Samples.single(env.gather(running), policy, values))
 
 
 def test_the_network_overfits_one_batch():
@@ -163,7 +162,7 @@ def test_the_network_overfits_one_batch():
     replay = ReplayBuffer(ReplayConfig(capacity=64, min_window=64), 5, rules.num_actions)
     fill(replay, rules, 12)
     learner = Learner(
-        rules,
+        [rules],
         NetworkConfig(blocks=3, channels=32),
         LearnerConfig(batch_size=64, warmup_steps=10, learning_rate=4e-3),
         np.random.default_rng(0),
@@ -193,7 +192,7 @@ def test_random_symmetries_turn_planes_masks_and_targets_together():
     env.reset(positions=[position] * 12)
     policy = np.random.default_rng(0).random((12, rules.num_actions)).astype(np.float16)
     policy[:] = policy[0]
-    samples = Samples(env.gather(), policy, np.zeros(12, np.float32), np.zeros(12, np.int64))
+    samples = Samples.single(env.gather(), policy, np.zeros(12, np.float32))
     batch = batch_of(samples, rules, np.arange(12), on_grid=True)
     cells = batch_of(samples, rules, np.arange(12), on_grid=False)
     for s, symmetry in enumerate(env.symmetries):

@@ -360,6 +360,7 @@ def test_self_play_games_have_records_that_hold():
         states=np.array(states[2:]),
         policy_targets=np.zeros((count - 2, RULES.num_actions), np.float16),
         root_values=np.linspace(-1.0001, 1.0001, count - 2).astype(np.float32),
+        surprise=np.zeros(count - 2, np.float16),
         to_play=np.array(seats[2:], np.int8),
         actions=np.array([RULES.board.cell(m) if m != "swap" else 19 for m in RECORD.moves[2:]], np.int16),
         outcome=1 - 2 * RECORD.result.winner,

@@ -8,11 +8,12 @@ from training.shards import ShardStore
 from training.trajectory import Trajectory, pack, unpack
 
 
-def game(number, length=5):
+def game(number, length=5, num_actions=21):
     return Trajectory(
         states=np.full((length, 5), number, np.uint64),
-        policy_targets=np.full((length, 21), number % 7, np.float16),
+        policy_targets=np.full((length, num_actions), number % 7, np.float16),
         root_values=np.full(length, 0.5, np.float32),
+        surprise=np.zeros(length, np.float16),
         to_play=np.zeros(length, np.int8),
         actions=np.arange(length, dtype=np.int16),
         outcome=-1,
@@ -45,8 +46,16 @@ def test_games_are_read_back_in_order_and_counted(tmp_path):
     filled(tmp_path)
     store = ShardStore(tmp_path, 1e9)
     assert store.total == 32
-    assert [i for games in store.newest(32) for i in ids(games)] == list(range(8))
-    assert [i for games in store.newest(9) for i in ids(games)] == [4, 5, 6, 7]
+    assert [ids(games) for games in store.newest_first()] == [[6, 7], [4, 5], [2, 3], [0, 1]]
+
+
+def test_games_of_several_sizes_lie_in_files_of_their_own(tmp_path):
+    store = ShardStore(tmp_path, 1e9)
+    store.append([game(1), game(2, num_actions=39), game(3)])
+    store.flush(0)
+    store = ShardStore(tmp_path, 1e9)
+    assert store.total == 15
+    assert [ids(games) for games in store.newest_first()] == [[2], [1, 3]]
 
 
 def test_the_oldest_go_when_the_disk_is_full_but_never_the_window(tmp_path):
@@ -75,7 +84,7 @@ def test_damage_is_named(tmp_path):
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match="is damaged"):
-        list(ShardStore(tmp_path, 1e9).newest(32))
+        list(ShardStore(tmp_path, 1e9).newest_first())
 
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path):
