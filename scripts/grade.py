@@ -4,7 +4,8 @@
 
 The positions are those of training/data: solved exactly, won and lost ones equally many. Printed are the share of won
 positions in which the chosen move keeps the win, by the raw policy and by search, and the share of all positions in
-which the value has the right sign; with 95 % intervals.
+which the value has the right sign, with 95 % intervals; and on base 3 after how many of Black's first turns the model
+swaps exactly where it should.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lifeline import BatchEnv, LifelineError
+from lifeline import LifelineError
 from lifeline.search.evaluator import OnnxEvaluator
-from lifeline.search.policies import POLICIES, quiet_policy
-from lifeline.search.search import BatchSearch
+from lifeline.search.policies import POLICIES
 from training.arena import wilson_interval
-from training.grading import graded
+from training.grading import grade, graded, opening_winners, swaps_right
 
 
 def share(right: np.ndarray) -> str:
@@ -38,22 +38,17 @@ def main() -> None:
     parser.add_argument("--search", choices=POLICIES, default="gumbel")
     arguments = parser.parse_args()
     positions = graded(arguments.base)
-    games, won = positions.games(), positions.won
-    size, rows = games.batch_size, np.arange(games.batch_size)
-    print(f"{size} positions of base {arguments.base}, {won.mean():.1%} won")
+    print(f"{len(positions.positions)} positions of base {arguments.base}, {positions.won.mean():.1%} won")
     for path in arguments.models:
         evaluator = OnnxEvaluator(path, threads=0)
-        logits, values = evaluator.evaluate(games)
-        chosen = {"raw": np.where(games.legal_action_mask, logits, -np.inf).argmax(axis=1)}
-        signs = {"raw": (values > 0) == won}
-        for count in arguments.simulations:
-            policy = quiet_policy(arguments.search)
-            search = BatchSearch(lambda: BatchEnv(positions.rules, size), evaluator, policy, count)
-            result = search.run(games, np.zeros(size, np.uint64))
-            chosen[str(count)], signs[str(count)] = result.actions, (result.root_value > 0) == won
-        for name, actions in chosen.items():
-            kept = positions.winning[rows, actions][won]
-            print(f"{path}  simulations {name:>5}: keeps the win {share(kept)}, value sign right {share(signs[name])}")
+        for count in (0, *arguments.simulations):
+            name = "raw" if count == 0 else str(count)
+            grades = grade(evaluator, positions, count, arguments.search)
+            line = f"keeps the win {share(grades.keeps_win)}, value sign right {share(grades.right_sign)}"
+            if opening_winners(arguments.base):
+                right = swaps_right(evaluator, arguments.base, count, arguments.search)
+                line += f", swaps right {right.sum()} of {len(right)}"
+            print(f"{path}  simulations {name:>5}: {line}")
 
 
 if __name__ == "__main__":

@@ -3,12 +3,16 @@
     python scripts/make_grading.py --base 3 --count 3000 --out training/data/graded-base3.jsonl.gz
     python scripts/make_grading.py --base 4 --count 500 --from-turn 14 --nodes 1000000 --seed 1 --out part.jsonl.gz
     python scripts/make_grading.py --base 4 --count 1000 --from-turn 14 --nodes 1000000 --join part.jsonl.gz --out ...
+    python scripts/make_grading.py --base 3 --openings --out training/data/openings-base3.json
 
 Each position comes from a game of its own: after random first turns every move is random or, with the chance of
 `--perfect`, one that the solver finds to win within 20 000 nodes. Games stop at a random turn. Kept are running
 positions that differ under all symmetries, of won and lost ones equally many, solved within `--nodes`; those that were
 not are counted. Limits are nodes, not seconds, so the same command makes the same file on any machine. Parts made with
 several seeds, at once on several cores, are joined by naming them with `--join`, which keeps what differs.
+
+With `--openings` it is written instead who wins after each first turn of Black if nobody swaps: what swaps are judged
+by.
 """
 
 from __future__ import annotations
@@ -52,7 +56,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--join", type=Path, nargs="*", default=(), help="files to take positions from first")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--openings", action="store_true", help="who wins after each first turn")
     arguments = parser.parse_args()
+    if arguments.openings:
+        winners = Solver(Rules(arguments.base), table_bits=23).solve_first_turns().winners
+        write_atomic(arguments.out, (json.dumps(winners, indent=0) + "\n").encode())
+        print(f"{arguments.out}: {len(winners)} openings")
+        return
     rules, rng = Rules(arguments.base), np.random.default_rng(arguments.seed)
     solver = Solver(rules, table_bits=23)
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Positions with known values and winning moves, by which models and players are graded.
+"""Positions with known values and winning moves, by which models and players are graded, and the grading itself.
 
 They were reached by play that was random or, half of the time where the solver was quick, perfect; they are solved
 exactly and distinct under the symmetries of the board. `scripts/make_grading.py` made them. Base 3: from the third turn
@@ -20,6 +20,9 @@ from lifeline.env import BatchEnv
 from lifeline.errors import LifelineError
 from lifeline.notation import action_text, parse_move
 from lifeline.rules import Position, Rules
+from lifeline.search.evaluator import Evaluator
+from lifeline.search.policies import quiet_policy
+from lifeline.search.search import BatchSearch
 
 FOLDER = Path(__file__).parent / "data"
 
@@ -75,6 +78,82 @@ def graded(base: int) -> Graded:
             raise LifelineError(f"{path}, line {number}: {error}") from None
         winning.append(np.isin(np.arange(rules.num_actions), actions))
     return Graded(rules, tuple(positions), np.array(winning))
+
+
+@dataclass(frozen=True)
+class Grades:
+    """How a model did in solved positions.
+
+    Attributes:
+        won: bool [P], whether the player to move wins.
+        kept: bool [P], whether the chosen move wins; of no meaning where there is no such move.
+        values: float32 [P] in [-1, 1], its values.
+    """
+
+    won: npt.NDArray[np.bool_]
+    kept: npt.NDArray[np.bool_]
+    values: npt.NDArray[np.float32]
+
+    @property
+    def keeps_win(self) -> npt.NDArray[np.bool_]:
+        """Of each won position, whether the chosen move keeps the win."""
+        return self.kept[self.won]
+
+    @property
+    def right_sign(self) -> npt.NDArray[np.bool_]:
+        """bool [P], whether the value has the right sign."""
+        return (self.values > 0) == self.won
+
+    @property
+    def calibration_error(self) -> float:
+        """Mean distance of its chance of winning from how often it comes true, over ten equal steps of that chance."""
+        chance = (1 + self.values) / 2
+        steps = np.minimum((chance * 10).astype(int), 9)
+        errors = [
+            abs(float(chance[steps == s].mean() - self.won[steps == s].mean())) * float((steps == s).mean())
+            for s in np.unique(steps)
+        ]
+        return sum(errors)
+
+
+def grade(evaluator: Evaluator, positions: Graded, simulations: int = 0, search: str = "gumbel") -> Grades:
+    """Have a model choose a move in each position, without noise.
+
+    Args:
+        simulations: for each move, at least 2; or 0, its policy alone.
+        search: a name of `POLICIES`.
+    """
+    actions, values = _choose(evaluator, positions.games(), simulations, search)
+    return Grades(positions.won, positions.winning[np.arange(len(actions)), actions], values)
+
+
+@lru_cache(maxsize=4)
+def opening_winners(base: int) -> dict[str, str]:
+    """Who wins after each first turn of Black if nobody swaps, 'b' or 'w' by its move text; empty where not known."""
+    path = FOLDER / f"openings-base{base}.json"
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+def swaps_right(evaluator: Evaluator, base: int, simulations: int = 0, search: str = "gumbel") -> npt.NDArray[np.bool_]:
+    """For each first turn of Black, whether a model swaps exactly where Black then wins; see `grade`."""
+    rules, winners = Rules(base), opening_winners(base)
+    env = BatchEnv(rules, len(winners))
+    env.reset(positions=[Position.start(rules).play(move) for move in winners])
+    actions, _ = _choose(evaluator, env, simulations, search)
+    return np.asarray((actions == rules.swap_action) == np.array([winner == "b" for winner in winners.values()]))
+
+
+def _choose(
+    evaluator: Evaluator, games: BatchEnv, simulations: int, search: str
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """The moves and values of a model in some games."""
+    if simulations == 0:
+        logits, values = evaluator.evaluate(games)
+        return np.where(games.legal_action_mask, logits, -np.inf).argmax(axis=1), values
+    size = games.batch_size
+    batch = BatchSearch(lambda: BatchEnv(games.rules, size), evaluator, quiet_policy(search), simulations)
+    result = batch.run(games, np.zeros(size, np.uint64))
+    return result.actions, result.root_value
 
 
 def line_of(position: Position, winning: tuple[int, ...]) -> str:
