@@ -20,6 +20,7 @@ from lifeline.play.players import NetworkPlayer, Player, make_player
 from lifeline.search.evaluator import OnnxEvaluator
 from training.arena import paired, pairs_of, play_games
 from training.config import Config
+from training.instruments import truths
 from training.ratings import Pair, Ratings, fit_ratings
 from training.searching import gumbel_constants
 
@@ -53,23 +54,31 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Job:
-    """A rating match to be played: pairs from openings of its own. `known` are the pairs rated with them."""
+    """A rating match to be played: pairs from openings of its own. `known` are the pairs rated with them.
+
+    `inspect` says that the first player is a new model, to be judged by the solver as well.
+    """
 
     first: Contestant
     second: Contestant
     pairs: int
     seed: int
     known: tuple[Pair, ...]
+    inspect: bool = False
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """Its games as pairs, how many different ones there were, the ratings they lead to, and the CPU seconds it took."""
+    """Its games as pairs, how many different ones there were, the ratings they lead to, and the CPU seconds it took.
+
+    `truths` is what the solver says of a new model; see `instruments.truths`.
+    """
 
     pairs: tuple[Pair, ...]
     distinct_games: int
     ratings: Ratings
     seconds: float
+    truths: dict[str, float]
 
 
 def play_job(job: Job, config: Config, threads: int = 1) -> JobResult:
@@ -91,7 +100,11 @@ def play_job(job: Job, config: Config, threads: int = 1) -> JobResult:
     distinct = len({game.moves for game in games})
     pairs = tuple(pairs_of(games, job.first.name, job.second.name))
     ratings = fit_ratings([*job.known, *pairs], ANCHOR, rng, resamples=200)
-    return JobResult(pairs, distinct, ratings, time.process_time() - began)
+    found: dict[str, float] = {}
+    if job.inspect and job.first.model is not None:
+        evaluator = OnnxEvaluator(job.first.model, threads)
+        found = truths(evaluator, config.game.sizes(), config.evaluation.num_simulations)
+    return JobResult(pairs, distinct, ratings, time.process_time() - began, found)
 
 
 class RatingBook:
@@ -156,6 +169,7 @@ class Schedule:
         self.entered: dict[str, float] = json.loads(self._times.read_text()) if self._times.exists() else {}
         self._models = [name for name in sorted(self.entered) if _is_usable(folder / f"{name}.onnx")]
         self._waiting: list[tuple[str, str]] = []
+        self._inspected: str | None = None
         self._last: float | None = None
 
     def is_due(self, elapsed: float) -> bool:
@@ -183,7 +197,9 @@ class Schedule:
         if not self._waiting:
             return None
         first, second = self._waiting.pop(0)
-        return Job(self._contestant(first), self._contestant(second), self._config.evaluation.pairs, seed, tuple(known))
+        new, self._inspected = first != self._inspected, first
+        pairs = self._config.evaluation.pairs
+        return Job(self._contestant(first), self._contestant(second), pairs, seed, tuple(known), inspect=new)
 
     def _contestant(self, name: str) -> Contestant:
         path = self._folder / f"{name}.onnx"

@@ -46,6 +46,11 @@ class Graded:
         """bool [P], whether the player to move wins."""
         return np.asarray(self.winning.any(axis=1))
 
+    def sample(self, count: int) -> Graded:
+        """Every so manieth of the positions, so that about `count` of them are left, at least one."""
+        rows = np.arange(0, len(self.positions), max(1, len(self.positions) // count))
+        return Graded(self.rules, tuple(self.positions[i] for i in rows), self.winning[rows])
+
     def games(self) -> BatchEnv:
         """A fresh environment with a game in each position."""
         env = BatchEnv(self.rules, len(self.positions))
@@ -102,7 +107,7 @@ class Grades:
     @property
     def right_sign(self) -> npt.NDArray[np.bool_]:
         """bool [P], whether the value has the right sign."""
-        return (self.values > 0) == self.won
+        return np.asarray((self.values > 0) == self.won)
 
     @property
     def calibration_error(self) -> float:

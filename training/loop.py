@@ -194,7 +194,7 @@ class Run:
                 losses = self._learn(source, self._learning_rate(began - started))
                 self.iteration += 1
                 self.seconds += time.monotonic() - began
-                self._rate(source)
+                self._rate(source, monitor)
                 monitor.iteration(self._figures(source, time.monotonic() - started), games, losses, self.ratings)
                 self._tell("training")
                 if self.iteration % self.config.checkpoint.every == 0:
@@ -303,7 +303,7 @@ class Run:
         done = c.max_iterations is not None and self.iteration >= c.max_iterations
         return self._stop or out_of_time or done
 
-    def _rate(self, source: GameSource) -> None:
+    def _rate(self, source: GameSource, monitor: Monitor) -> None:
         """Take in what rating games there are and begin the next, within their share of the machine's time."""
         share = self.config.evaluation.share
         if self.config.workers == 0 or share == 0:
@@ -316,6 +316,7 @@ class Run:
             self._book.add(result.pairs)
             self._rating_seconds += result.seconds
             self.ratings = result.ratings
+            monitor.truths(result.truths, self.iteration)
         if self.learner.steps and self._schedule.is_due(self.seconds):
             model = export_onnx(self.config.network, self.learner.average_weights())
             self._schedule.enter(self.iteration, model, self.seconds)

@@ -139,6 +139,11 @@ class Monitor:
             self._picture(games[-1], figures.iteration)
         self._console.update(self._status(figures, scalars, ratings))
 
+    def truths(self, found: dict[str, float], iteration: int) -> None:
+        """Show what the solver says of a model that entered the ratings; see `instruments.truths`."""
+        for name, value in found.items():
+            self._writer.add_scalar(f"truth/{name}", value, iteration)
+
     def _rate(self, name: str) -> float:
         """Growth of a count a second, over the last while."""
         (began, first), (ended, last) = self._past[0], self._past[-1]

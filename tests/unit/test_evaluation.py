@@ -9,7 +9,9 @@ from lifeline import CheckpointError, Rules
 from lifeline.play.openings import most_even, random_openings
 from tiny_run import TINY
 from training.config import build_config
-from training.evaluation import RatingBook, Schedule, rate
+from training.evaluation import RatingBook, Schedule, play_job, rate
+from training.export import export_onnx
+from training.network import Network
 from training.ratings import Pair
 
 PAIRS = [Pair("a", "random", ((True, True), (False, False))), Pair("b", "a", ((True, True), (False, True)))]
@@ -103,3 +105,19 @@ def test_the_most_even_openings_are_taken():
 
     positions = random_openings(Rules(3), 5, np.random.default_rng(0), turns=2)
     assert most_even(positions, Tells(), 3) == [positions[3], positions[1], positions[2]]
+
+
+def test_each_new_model_is_judged_by_the_solver_once(tmp_path):
+    config = build_config({**TINY, "evaluation": {"num_simulations": 2, "pairs": 1, "opponents": ["random"]}}, "test")
+    weights = Network(config.network).state_dict()
+    schedule = Schedule(config, tmp_path)
+    jobs = []
+    for iteration in (1, 2, 3):
+        schedule.enter(iteration, export_onnx(config.network, weights), 0.0)
+        while (job := schedule.next(0, [])) is not None:
+            jobs.append((job.first.name, job.inspect, job))
+    assert [name for name, inspect, _ in jobs if inspect] == sorted({name for name, _, _ in jobs})
+    assert len(jobs) > 3
+    told = play_job(next(job for _, inspect, job in jobs if inspect), config).truths
+    assert 0 < told["base3/keeps_win_raw"] < 1
+    assert play_job(next(job for _, inspect, job in jobs if not inspect), config).truths == {}

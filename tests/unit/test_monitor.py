@@ -86,3 +86,12 @@ def test_the_record_of_a_resigned_game_says_so():
     record = record_of(game(-1, resigned=0), RULES, 16)
     assert (record.result.winner, record.result.reason) == (1, "resigned")
     assert record_of(game(-1, would_resign=0), RULES, 16).result.reason == "played out"
+
+
+def test_what_the_solver_says_is_shown_with_the_iteration_it_came_in(monkeypatch, tmp_path):
+    scalars = []
+    monkeypatch.setattr(SummaryWriter, "add_scalar", lambda self, *arguments: scalars.append(arguments))
+    monitor = Monitor(tmp_path, build_config({}, "test"), LiveConsole(), 0)
+    monitor.truths({"base3/keeps_win_raw": 0.9}, 7)
+    monitor.close()
+    assert scalars == [("truth/base3/keeps_win_raw", 0.9, 7)]
