@@ -58,8 +58,8 @@ class LifelineEnv(AECEnv[str, dict[str, npt.NDArray[Any]], int]):
         self.possible_agents = list(AGENTS)
         self._env = BatchEnv(rules, 1)
         self._last: int | None = None
-        # Komi is the only plane beyond 1: observation.py divides it by 10.
-        planes = spaces.Box(0.0, MAX_KOMI / 10, (NUM_PLANES, *self._env.grid_shape), np.float32)
+        # No plane counts anything but stones, groups and points of komi.
+        planes = spaces.Box(0.0, max(rules.num_cells, MAX_KOMI), (NUM_PLANES, *self._env.grid_shape), np.float32)
         mask = spaces.Box(0, 1, (rules.num_actions,), np.int8)
         self._observation_spaces = {a: spaces.Dict({"observation": planes, "action_mask": mask}) for a in AGENTS}
         self._action_spaces = {a: spaces.Discrete(rules.num_actions) for a in AGENTS}
