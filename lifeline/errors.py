@@ -61,3 +61,16 @@ class ForfeitError(LifelineError):
     def __init__(self, reason: str, detail: str) -> None:
         self.reason = reason
         super().__init__(detail)
+
+
+class MissingExtraError(LifelineError, ImportError):
+    """A module was imported without the optional packages it is made for.
+
+    Args:
+        module: what was imported.
+        package: what it needs and is not there.
+        extra: the extra of this project that brings it.
+    """
+
+    def __init__(self, module: str, package: str | None, extra: str) -> None:
+        super().__init__(f"{module} needs {package}, which is not installed: pip install '.[{extra}]'")

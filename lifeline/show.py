@@ -20,9 +20,6 @@ from lifeline.rules import Position, Rules
 
 COLOUR_NAMES = {"b": "black", "w": "white"}
 
-# What the signs of `board_text` are coloured with in a terminal: both read on light and on dark ones.
-_ESCAPES = {"●": "34", "X": "34", "○": "33", "O": "33", "(": "1;35", ")": "1;35"}
-
 
 @dataclass(frozen=True)
 class Shown:
@@ -206,10 +203,3 @@ def describe(shown: Shown) -> dict[str, Any]:
         ],
         "result": result,
     }
-
-
-def coloured(text: str) -> str:
-    """The text of `board_text` with escapes of a terminal: black stones blue, white ones yellow, brackets violet."""
-    *board, status = text.split("\n")
-    signs = [f"\x1b[{_ESCAPES[sign]}m{sign}\x1b[0m" if sign in _ESCAPES else sign for sign in "\n".join(board)]
-    return "".join(signs) + "\n" + status

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -47,6 +46,8 @@ def perft(
 def play(
     base: BaseOption = 3,
     opening: OpeningOption = "strong_pie",
+    komi: GivenKomi = None,
+    adjacent_setup: GivenAdjacent = None,
     model: Annotated[
         Path | None, typer.Option(help="Play against this exported model, such as runs/NAME/bot.onnx.")
     ] = None,
@@ -63,15 +64,19 @@ def play(
     """Play against a bot in the terminal."""
     import secrets
 
+    from rich.console import Console
+
+    from lifeline.play.console import Screen
     from lifeline.play.players import make_bot, make_player
     from lifeline.play.terminal import play_in_terminal
 
-    rules = Rules(base, opening)
+    rules = rules_of(base, opening, komi, adjacent_setup)
     if model is None and simulations is not None:
         raise typer.BadParameter("--simulations are those of --model")
     number = 64 if simulations is None else simulations
     player = make_player(opponent, rules) if model is None else make_bot(model, rules, number)
-    play_in_terminal(rules, player, seat, secrets.randbits(64) if seed is None else seed, input, typer.echo, ascii_)
+    screen = Screen(Console(), ascii_)
+    play_in_terminal(rules, player, seat, secrets.randbits(64) if seed is None else seed, screen)
 
 
 def show(
@@ -108,9 +113,11 @@ def show(
 
     It is given by exactly one of --moves, --position and --record.
     """
+    from rich.console import Console
+
     from lifeline.files import write_atomic
-    from lifeline.render import board_text
-    from lifeline.show import coloured, describe, of_moves, of_position, of_record, read_heat
+    from lifeline.play.console import draw_board
+    from lifeline.show import describe, of_moves, of_position, of_record, read_heat
     from lifeline.svg import board_svg
 
     exactly_one(moves=moves, position=position, record=record)
@@ -142,8 +149,7 @@ def show(
     if json_:
         typer.echo(json.dumps(describe(shown)))
     elif svg is None:
-        drawn = board_text(shown.position, ascii=ascii_, last=shown.last[-1] if shown.last else None)
-        typer.echo(coloured(drawn) if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else drawn)
+        draw_board(Console(), shown.position, shown.last, ascii_)
         if shown.winner is not None and not shown.position.is_over:
             typer.echo(f"the record: seat {shown.winner} has won, {shown.reason}")
     elif svg != "-":

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 
 from lifeline.errors import IllegalMoveError, NotationError
 from lifeline.notation import action_text, parse_move
+from lifeline.play.console import Screen
 from lifeline.play.players import Player, choose_move
-from lifeline.render import board_text
-from lifeline.rules import Position, Rules
+from lifeline.rules import STONES, Position, Rules, place
+from lifeline.show import COLOUR_NAMES
 
 HELP = "a cell such as c3, two cells such as c4,e2 for a first turn, swap, komi; legal, undo, text, quit"
 
 
-def play_in_terminal(
-    rules: Rules,
-    player: Player,
-    seat: int,
-    seed: int,
-    ask: Callable[[str], str],
-    say: Callable[[str], None],
-    ascii_signs: bool = False,
-) -> Position:
+def play_in_terminal(rules: Rules, player: Player, seat: int, seed: int, screen: Screen) -> Position:
     """Play one game; wrong input is explained and asked for again.
 
     Args:
@@ -29,20 +22,18 @@ def play_in_terminal(
         player: the opponent.
         seat: the seat of the person, 0 or 1.
         seed: 0..2**64-1, of the game: what is random in the opponent.
-        ask: shows a prompt and returns a line; may raise EOFError to end the game.
-        say: shows lines.
-        ascii_signs: draw with ASCII signs.
+        screen: what the person sees, and is asked through.
     Returns:
         The last position.
     """
     history: list[tuple[Position, int | None]] = [(Position.start(rules), None)]
-    say(f"You play seat {seat}. Moves: {HELP}.")
-    say(board_text(history[-1][0], ascii=ascii_signs))
+    screen.say(f"You play seat {seat}. Moves: {HELP}.")
+    screen.board(history[-1][0])
     while not history[-1][0].is_over:
         position = history[-1][0]
         if position.to_play == seat:
             try:
-                line = ask("your move: ").strip().lower()
+                line = screen.ask("your move: ").strip().lower()
             except EOFError:
                 return position
             if line == "quit":
@@ -50,24 +41,29 @@ def play_in_terminal(
             if line == "undo":
                 _undo(history, seat)
             elif line == "legal":
-                say(" ".join(position.legal_moves()))
+                screen.say(" ".join(position.legal_moves()))
                 continue
             elif line == "text":
-                say(position.text())
+                screen.say(position.text())
                 continue
             else:
                 try:
-                    for action in _checked(position, line):
-                        history.append((history[-1][0].play(action), action))
+                    actions = _checked(position, line)
                 except (NotationError, IllegalMoveError) as error:
-                    say(f"{error} ({HELP})")
+                    screen.say(f"{error} ({HELP})")
                     continue
+                for action in actions:
+                    history.append((history[-1][0].play(action), action))
+                if removed := _removed(history):
+                    screen.say(f"you: {removed}")
         else:
-            action = choose_move(player, position, seed, [a for _, a in history if a is not None])
+            with screen.waiting(player.name):
+                action = choose_move(player, position, seed, [a for _, a in history if a is not None])
             history.append((position.play(action), action))
-            say(f"{player.name}: {action_text(action, rules.board)}")
-        say(board_text(history[-1][0], ascii=ascii_signs, last=history[-1][1]))
-    say("You have won." if history[-1][0].winner == seat else "You have lost.")
+            removed = _removed(history)
+            screen.say(f"{player.name}: {action_text(action, rules.board)}{', ' if removed else ''}{removed}")
+        screen.board(history[-1][0], _last_turn(history))
+    screen.say("You have won." if history[-1][0].winner == seat else "You have lost.")
     return history[-1][0]
 
 
@@ -75,6 +71,23 @@ def _checked(position: Position, line: str) -> tuple[int, ...]:
     """The actions of a move text, all of them legal in turn."""
     position.play(line)
     return parse_move(line, position.rules.board)
+
+
+def _removed(history: list[tuple[Position, int | None]]) -> str:
+    """What the last ply took off the board, its own stone included: "removes 2 black stones"; empty where nothing."""
+    (before, _), (after, action) = history[-2:]
+    stood = before.stones
+    if action is not None and action < before.rules.num_cells:
+        stood = place(before.rules.board, stood, action, before.colour)
+    gone = Counter(stone for stone, left in zip(stood, after.stones, strict=True) if stone != left)
+    parts = [f"{gone[c]} {COLOUR_NAMES[c]} stone{'s' if gone[c] > 1 else ''}" for c in STONES if gone[c]]
+    return f"removes {' and '.join(parts)}" if parts else ""
+
+
+def _last_turn(history: list[tuple[Position, int | None]]) -> list[int]:
+    """The actions of the turn played last: both stones of a first turn."""
+    stones = history[-2:] if len(history) > 1 and history[-2][0].placed else history[-1:]
+    return [action for _, action in stones if action is not None]
 
 
 def _undo(history: list[tuple[Position, int | None]], seat: int) -> None:

@@ -70,14 +70,13 @@ def test_show_draws_a_position_text_in_ascii(run):
     assert out == board_text(midgame(), ascii=True) + "\n"
 
 
-def test_show_colours_stones_in_a_terminal_only(run, monkeypatch):
+def test_show_draws_in_colours_in_a_terminal_only(run, monkeypatch):
     plain = run("show", "--moves", "a1,b3")[1]
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    from lifeline.show import coloured
-
-    assert coloured(plain).count("\x1b[34m●\x1b[0m") == 2
     assert "\x1b" not in plain
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[1;38;5;231;48;5;137m(" in run("show", "--moves", "a1,b3")[1]
     monkeypatch.setenv("NO_COLOR", "1")
     assert run("show", "--moves", "a1,b3")[1] == plain
 
