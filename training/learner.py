@@ -198,3 +198,10 @@ class Learner:
     def close(self) -> None:
         """End its threads and processes. The weights stay."""
         self._team.close()
+
+
+def rate_at(config: LearnerConfig, done: float) -> float:
+    """The learning rate as a share of the config's when so large a share of a session, in [0, 1], is done."""
+    share = config.anneal_share
+    into = (done - 1 + share) / share if share else 0.0
+    return 1 - min(1.0, max(0.0, into)) * (1 - config.final_rate_share)

@@ -25,7 +25,7 @@ from training.console import LiveConsole
 from training.devices import count_gpus, describe_devices, place
 from training.evaluation import Contestant, RatingBook, Schedule, rate
 from training.export import export_onnx
-from training.learner import Learner, Losses
+from training.learner import Learner, Losses, rate_at
 from training.monitor import Figures, Monitor, elo_curve
 from training.provenance import describe
 from training.ratings import Ratings
@@ -191,7 +191,7 @@ class Run:
                 began = time.monotonic()
                 games = source.collect()
                 self._keep(games)
-                losses = self._learn(source, self._learning_rate(began - started))
+                losses = self._learn(source, rate_at(self.config.learner, self._done(began - started)))
                 self.iteration += 1
                 self.seconds += time.monotonic() - began
                 self._rate(source, monitor)
@@ -236,20 +236,16 @@ class Run:
         self.shards.append(games)
         self.shards.flush(self.replay.window)
 
-    def _learning_rate(self, elapsed: float) -> float:
-        """The learning rate now as a share of the config's: it falls over the last part of a session.
+    def _done(self, elapsed: float) -> float:
+        """The share of what this session is to do that is done, 0 if nothing says when it ends.
 
         Args:
             elapsed: seconds of this session.
         """
-        c, done = self.config, 0.0
-        if c.minutes is not None:
-            done = elapsed / (60 * c.minutes)
-        if c.max_iterations is not None:
-            done = max(done, self.iteration / max(1, c.max_iterations))
-        share = c.learner.anneal_share
-        into = (done - 1 + share) / share if share else 0.0
-        return 1 - min(1.0, max(0.0, into)) * (1 - c.learner.final_rate_share)
+        c = self.config
+        by_time = elapsed / (60 * c.minutes) if c.minutes is not None else 0.0
+        by_count = self.iteration / c.max_iterations if c.max_iterations else 0.0
+        return max(by_time, by_count)
 
     def _learn(self, source: GameSource, rate: float) -> Losses | None:
         """Take the steps that self-play has paid for, and hand the new weights to it."""
