@@ -275,7 +275,8 @@ class Run:
 
     def model(self) -> bytes:
         """The newest averaged weights as an ONNX file, with where they come from."""
-        entries = describe(self.iteration, self._counters(), self.config, self._book.pairs)
+        facts = rundir.read_facts(self.folder)
+        entries = describe(self.iteration, self._counters(), self.config, self._book.pairs, facts=facts)
         return export_onnx(self.config.network, self.learner.average_weights(), entries)
 
     def _counters(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from training.checkpoint import Checkpoint
 from training.config import Config, build_config, read_yaml
 from training.evaluation import ANCHOR, RatingBook, rate
 from training.ratings import Pair
-from training.rundir import CHECKPOINTS, CONFIG_FILE, RATINGS_FILE
+from training.rundir import CHECKPOINTS, CONFIG_FILE, RATINGS_FILE, read_facts
 
 LICENCE = "MIT"
 """Of this project, and of its models unless their maker says otherwise."""
@@ -39,11 +39,13 @@ class Source:
         checkpoint: the checkpoint itself.
         config: of its run; None for a checkpoint that stands alone.
         pairs: the run's rating games.
+        facts: what its directory says of how it was begun; see `rundir.create`.
     """
 
     checkpoint: Checkpoint
     config: Config | None
     pairs: Sequence[Pair]
+    facts: Mapping[str, Any]
 
 
 def find_source(path: Path) -> Source:
@@ -57,9 +59,9 @@ def find_source(path: Path) -> Source:
     place = found.path.absolute().parent
     run = place.parent
     if place.name != CHECKPOINTS or not (run / CONFIG_FILE).is_file():
-        return Source(found, None, ())
+        return Source(found, None, (), {})
     config = build_config(read_yaml(run / CONFIG_FILE), str(run / CONFIG_FILE))
-    return Source(found, config, RatingBook(run / RATINGS_FILE).pairs)
+    return Source(found, config, RatingBook(run / RATINGS_FILE).pairs, read_facts(run))
 
 
 def describe(
@@ -69,6 +71,7 @@ def describe(
     pairs: Sequence[Pair] = (),
     licence: str = LICENCE,
     note: str | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """The entries that say where weights come from; what is not known is left out.
 
@@ -79,6 +82,7 @@ def describe(
         pairs: its rating games; of the models that played them the newest one not newer than the weights is named.
         licence: a name, or a text.
         note: whatever else its maker wants to say.
+        facts: how the run was begun; see `rundir.read_facts`.
 
     Raises:
         CheckpointError: a counter is no number.
@@ -93,8 +97,19 @@ def describe(
     if "device" in counters:
         entries["learner_device"] = str(counters["device"])
     if config is not None:
-        game = config.game
-        entries |= {"bases_trained": str(game.base), "opening_trained": game.opening}
+        game, begun = config.game, facts or {}
+        bases = ",".join(str(rules.base) for rules in game.sizes())
+        entries |= {"bases_trained": bases, "opening_trained": game.opening}
+        # JSON is YAML: the entry, saved as a file, is what the command takes.
+        entries |= {"config": config.model_dump_json(), "seed": str(config.seed)}
+        entries["command"] = "lifeline train config.yaml"
+        if begun.get("init_from"):
+            entries["command"] += f" --init-from {Path(str(begun['init_from'])).name}"
+        for name in ("commit", "sessions"):
+            if begun.get(name):
+                entries[name] = str(begun[name])
+        if begun.get("versions"):
+            entries["versions"] = json.dumps(begun["versions"])
         if game.opening != "strong_pie":
             entries["adjacent_setup_trained"] = game.adjacent_setup
         if game.opening == "komi_pie":

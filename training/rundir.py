@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -69,6 +70,18 @@ def read_config(folder: Path) -> Config:
     if not os.access(folder, os.W_OK):
         raise RunError(f"cannot write the run directory {folder}")
     return build_config(read_yaml(folder / CONFIG_FILE), str(folder / CONFIG_FILE))
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """How a run was begun, as `create` noted it, and in how many sessions it was made; what is missing is left out."""
+    try:
+        facts = json.loads((folder / RUN_FILE).read_text())
+    except (OSError, ValueError):
+        facts = {}
+    facts = facts if isinstance(facts, dict) else {}
+    with contextlib.suppress(OSError, ValueError):
+        facts["sessions"] = int((folder / SESSIONS_FILE).read_text()) + 1
+    return facts
 
 
 # What a run rests on from its first game to its last.
@@ -162,6 +175,7 @@ __all__ = [
     "create",
     "next_session",
     "read_config",
+    "read_facts",
     "write_json",
     "write_state",
 ]

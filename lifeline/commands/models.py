@@ -40,7 +40,9 @@ def export(
     source = find_source(checkpoint)
     saved = source.checkpoint
     network, weights = network_config_of(json.dumps(saved.manifest.get("network"))), saved.weights()
-    entries = describe(saved.iteration, saved.counters, source.config, source.pairs, licence or LICENCE, note)
+    entries = describe(
+        saved.iteration, saved.counters, source.config, source.pairs, licence or LICENCE, note, source.facts
+    )
     stored = verify.rounded(weights) if half else weights
     export_onnx(network, weights, entries, half)  # what cannot be exported is refused before it is compared
     positions = verify.real_positions()

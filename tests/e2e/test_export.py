@@ -40,3 +40,21 @@ def test_refusals_are_one_line(tmp_path):
     assert (code, out) == (1, "")
     assert err == f"lifeline: {tmp_path} is no checkpoint and holds none\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_can_be_made_again_from_its_model_alone(run, tmp_path):
+    bot = OnnxEvaluator(run / "bot.onnx")
+    assert bot.metadata["command"] == "lifeline train config.yaml"
+    assert bot.metadata["seed"] == str(TINY["seed"])
+    assert {"commit", "versions", "sessions"} <= bot.metadata.keys()
+    (tmp_path / "config.yaml").write_text(bot.metadata["config"])
+    code, _, err = lifeline(
+        *bot.metadata["command"].split()[1:-1], tmp_path / "config.yaml", "--run-dir", tmp_path / "r"
+    )
+    assert code == 0, err
+    again = OnnxEvaluator(tmp_path / "r" / "bot.onnx")
+    env = BatchEnv(Rules(3), 8)
+    for got, want in zip(again.evaluate(env), bot.evaluate(env), strict=True):
+        assert (got == want).all()
+    differing = {key for key in bot.metadata if again.metadata[key] != bot.metadata[key]}
+    assert differing <= {"date", "sha256", "training_seconds"}
