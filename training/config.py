@@ -131,7 +131,8 @@ class SelfPlayConfig(_Section):
     plies_per_iteration: int = Field(default=8, ge=1)
     """Plies of all its games that a worker plays between two reports. Fewer: fresher weights, more switching."""
     random_opening_share: float = Field(default=0.3, ge=0, le=1)
-    """Share of games that start from random first turns, so that the bot knows openings it would not choose."""
+    """Share of games that start from random first turns, of Black alone or of both, and half of the former with a swap:
+    so that the bot knows openings it would not choose, and what comes of swaps it would not make."""
     random_start_share: float = Field(default=0.0, ge=0, le=1)
     """Share of games that start at a random moment of a random game, so that it knows positions of all kinds."""
     branch_share: float = Field(default=0.0, ge=0, le=1)

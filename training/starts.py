@@ -19,6 +19,8 @@ _IntArray = npt.NDArray[np.int64]
 
 # Positions of earlier games that new ones may branch off.
 _REMEMBERED = 4096
+# Of random first turns of Black so many are swapped.
+_SWAPPED = 0.5
 # So often a start is drawn anew that is kept for grading.
 _TRIES = 4
 
@@ -127,7 +129,7 @@ class Starts:
         return states, plies
 
     def _openings(self, rngs: list[np.random.Generator]) -> tuple[UInt64Array, _IntArray]:
-        """One or both players' random first turns."""
+        """One or both players' random first turns; behind the first alone the swap is still open, or done."""
         turns = np.array([rng.integers(1, 3) for rng in rngs], np.uint64)
         env, plies = BatchEnv(self._rules, len(rngs)), np.zeros(len(rngs), np.int64)
         while (going := (states := env.gather())[:, -1] & TURN_MASK < turns).any():
@@ -137,7 +139,13 @@ class Starts:
             done = np.flatnonzero(~going)
             env.scatter(done, states[done])
             plies += going
-        return env.gather(), plies
+        # A bot that swaps whatever it meets never sees what White can do where it should not have.
+        swapping = np.array([rng.random() < _SWAPPED for rng in rngs])
+        swapping &= env.legal_action_mask[:, self._rules.swap_action]
+        states = env.gather()
+        env.step(np.where(swapping, self._rules.swap_action, env.legal_action_mask.argmax(axis=1)))
+        states[swapping] = env.gather()[swapping]
+        return states, plies + swapping
 
     def _random(self, rngs: list[np.random.Generator]) -> tuple[UInt64Array, _IntArray]:
         """Random play, up to a random moment of a random game."""
