@@ -14,7 +14,7 @@ from lifeline.env import BatchEnv
 from lifeline.errors import LifelineError, NotationError
 from lifeline.notation import action_text, parse_move
 from lifeline.play.gtp_analysis import Analysis
-from lifeline.play.gtp_clock import Clock, TimeSettings, allotment
+from lifeline.play.clock import Clock, TimeSettings, allotment
 from lifeline.play.players import NetworkPlayer, Player, choose_move
 from lifeline.render import board_text
 from lifeline.rules import STONES, Position, Rules

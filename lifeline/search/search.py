@@ -123,6 +123,11 @@ class BatchSearch:
         return self.policy.finish(tree)
 
     @property
+    def num_nodes(self) -> int:
+        """Nodes of the largest tree."""
+        return int(self._tree.nodes.num_nodes.max())
+
+    @property
     def root_prior(self) -> FloatArray:
         """float32 [B, A], the evaluator's probabilities of the actions in the games searched last, 0 where illegal.
 

@@ -11,7 +11,7 @@ from game_positions import rules
 from gtp_talk import ask, engine, network, snapshot, talk
 from lifeline import Position, Rules
 from lifeline.play.gtp import LineReader, serve
-from lifeline.play.gtp_clock import Clock, TimeSettings, allotment
+from lifeline.play.clock import Clock, TimeSettings, allotment
 from lifeline.play.gtp_commands import COMMANDS
 
 NAMES = {"b": "black", "w": "white"}

@@ -15,7 +15,7 @@ from lifeline import Position, Rules, __version__
 from lifeline.notation import action_text
 from lifeline.play.gtp import MAX_LINE, LineReader, serve
 from lifeline.play.gtp_analysis import MOST_SIMULATIONS
-from lifeline.play.gtp_clock import Clock, TimeSettings, allotment
+from lifeline.play.clock import Clock, TimeSettings, allotment
 from lifeline.play.gtp_commands import COMMANDS
 from lifeline.play.players import RandomPlayer, choose_move, make_player
 

@@ -1,0 +1,308 @@
+"""The engine: one model and one set of rules, asked about positions, one game or many at once.
+
+With a number of simulations each search begins with a tree of its own: the same position, model, seed and simulations
+give the same move, whoever asks. With a time the tree is kept from move to move.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from lifeline import kernels
+from lifeline.env import BatchEnv
+from lifeline.errors import ConfigError, IllegalMoveError
+from lifeline.play.clock import Clock, allotment
+from lifeline.play.levels import level_of, weakened_choice
+from lifeline.play.resigning import Resigning
+from lifeline.play.thinking import Thinking, Thought
+from lifeline.rules import Position, Rules
+from lifeline.search.evaluator import Evaluator
+from lifeline.search.policies import POLICIES
+from lifeline.streams import state_keys
+
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """How an engine plays.
+
+    Attributes:
+        simulations: of each search, 0 (the model's policy alone) or 2 to 1000000.
+        seconds: of each search, in place of simulations; None = no limit of time.
+        level: name or number of the level it plays at; see levels.py. Analyses are always as good as can be.
+        search: "puct" or "gumbel".
+        leaves: grown at once in a tree, of PUCT; None = by the number of simulations.
+        solver_nodes: positions that the exact solver may search before each move, where few moves are left; 0 = none.
+        resign_below: a value below which a move looks lost; -1 = it never resigns.
+        resign_moves: such moves in a row after which it resigns, at least 1.
+
+    Raises:
+        ConfigError: a number out of range, or no such level or search.
+    """
+
+    simulations: int = 64
+    seconds: float | None = None
+    level: str = "full"
+    search: str = "puct"
+    leaves: int | None = None
+    solver_nodes: int = 2_000
+    resign_below: float = -1.0
+    resign_moves: int = 3
+
+    def __post_init__(self) -> None:
+        check_simulations(self.simulations)
+        if self.seconds is not None and not 0.001 <= self.seconds <= 86_400:
+            raise ConfigError(f"seconds for a move are 0.001 to 86400, not {self.seconds}")
+        level_of(self.level)
+        if self.search not in POLICIES:
+            raise ConfigError(f"a search is {' or '.join(POLICIES)}, not {self.search[:40]!r}")
+        if self.leaves is not None and not 1 <= self.leaves <= 256:
+            raise ConfigError(f"leaves grown at once are 1 to 256, not {self.leaves}")
+        if not 0 <= self.solver_nodes <= 10**9:
+            raise ConfigError(f"solver_nodes are 0 to 1000000000, not {self.solver_nodes}")
+        if not -1 <= self.resign_below <= 1:
+            raise ConfigError(f"resign_below is a value from -1 to 1, not {self.resign_below}")
+        if not 1 <= self.resign_moves <= 100:
+            raise ConfigError(f"resign_moves are 1 to 100, not {self.resign_moves}")
+
+
+def check_simulations(simulations: int) -> None:
+    """See that a number of simulations is one.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if not (simulations == 0 or 2 <= simulations <= 1_000_000):
+        raise ConfigError(f"simulations are 0 (the policy alone) or 2 to 1000000, not {simulations}")
+
+
+@dataclass(frozen=True)
+class MoveReport:
+    """A move of an analysis.
+
+    Attributes:
+        action: the ply.
+        visits: simulations through it.
+        value: in [-1, 1] for the player to move at the root; +1 and -1 where it is proven.
+        prior: the network's own probability of it.
+        pv: the plies expected, itself first.
+    """
+
+    action: int
+    visits: int
+    value: float
+    prior: float
+    pv: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What an engine thinks of a position.
+
+    Attributes:
+        position: running.
+        value: in [-1, 1] for the player to move; +1 and -1 where it is solved.
+        simulations: done, those of a kept tree included.
+        best: the action an engine of full strength plays.
+        moves: those visited (without search all legal ones), best first.
+        policy: float32 [A], the share of visits of each action; without search the network's own.
+        prior: float32 [A], the network's own probabilities, 0 where illegal.
+        solved: +1 the player to move wins, -1 loses; None where the exact solver has not said so.
+    """
+
+    position: Position
+    value: float
+    simulations: int
+    best: int
+    moves: tuple[MoveReport, ...]
+    policy: FloatArray
+    prior: FloatArray
+    solved: int | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an engine does in a position.
+
+    Attributes:
+        action: the ply it plays.
+        resigns: whether it rather gives up.
+        analysis: what it thinks.
+    """
+
+    action: int
+    resigns: bool
+    analysis: Analysis
+
+
+@dataclass(frozen=True)
+class KomiChoice:
+    """A komi that was named.
+
+    Attributes:
+        komi: the one whose value is nearest to even.
+        value: of the start with it, for Black.
+        values: of all that were looked at, by komi.
+    """
+
+    komi: int
+    value: float
+    values: dict[int, float]
+
+
+class Engine:
+    """Thinks about positions of one set of rules, and plays one game. Not to be shared between threads.
+
+    Args:
+        rules: what is played.
+        evaluator: judges positions.
+        settings: how it plays.
+    """
+
+    def __init__(self, rules: Rules, evaluator: Evaluator, settings: EngineSettings | None = None) -> None:
+        self.rules, self.evaluator, self.settings = rules, evaluator, settings or EngineSettings()
+        self._level = level_of(self.settings.level)
+        s = self.settings
+        self._thinking = Thinking(rules, evaluator, s.search, s.leaves, s.solver_nodes)
+        self.new_game()
+
+    def new_game(self) -> None:
+        """Forget the game played so far: what is kept of its tree, and what was hopeless in it."""
+        self._resigning = Resigning(self.settings.resign_below, self.settings.resign_moves)
+        self._thinking.forget()
+
+    def analyse(
+        self, position: Position, seed: int = 0, simulations: int | None = None, seconds: float | None = None
+    ) -> Analysis:
+        """What it thinks of a position, at full strength.
+
+        Args:
+            position: running, of these rules.
+            seed: 0..2**64-1, of what is random in a search.
+            simulations, seconds: in place of those of the settings; seconds before simulations.
+
+        Raises:
+            IllegalMoveError: the game is over.
+            ConfigError: a number out of range.
+        """
+        return self._analyse(position, self._key(position, seed), simulations, seconds)
+
+    def analyse_many(
+        self, positions: Sequence[Position], seeds: Sequence[int], simulations: int | None = None
+    ) -> list[Analysis]:
+        """The same of many positions, whose leaves are evaluated together; each as if it were asked for alone.
+
+        Args:
+            positions: at least one, running, of these rules.
+            seeds: one for each.
+            simulations: in place of those of the settings, for each.
+        """
+        count = self.settings.simulations if simulations is None else simulations
+        check_simulations(count)
+        env = self._env(positions)
+        keys = state_keys(np.array(seeds, np.uint64), env.gather())
+        thought = self._thinking.run(env, keys, count)
+        return [self._report(position, thought, row) for row, position in enumerate(positions)]
+
+    def choose(
+        self,
+        position: Position,
+        seed: int,
+        history: Sequence[int] | None = None,
+        seconds: float | None = None,
+        clock: Clock | None = None,
+    ) -> Choice:
+        """What it does in a position, at its level.
+
+        Args:
+            position: running, of these rules.
+            seed: 0..2**64-1, of the game.
+            history: the actions that led there; not needed.
+            seconds: what it may take, in place of its settings.
+            clock: its clock, from which it takes a share; `seconds` is then an upper limit.
+
+        Raises:
+            IllegalMoveError: the game is over.
+        """
+        if clock is not None:
+            share = allotment(clock, position.stones.count("."))
+            seconds = share if seconds is None else min(share, seconds)
+        key, level = self._key(position, seed), self._level
+        if level.is_full:
+            analysis = self._analyse(position, key, None, seconds)
+            action = analysis.best
+        else:
+            analysis = self._analyse(position, key, level.simulations, None)
+            action = weakened_choice(level, analysis.prior, self._values(analysis), analysis.best, key)
+        return Choice(action, self._resigning.judge(position, analysis.value), analysis)
+
+    def named_komi(self, most: int | None = None, simulations: int | None = None, seed: int = 0) -> KomiChoice:
+        """As first player of komi pie, the komi whose value is nearest to even.
+
+        All are judged by the model, those nearest to even by search too.
+
+        Args:
+            most: the greatest komi to consider; half the cells if not given.
+            simulations: of each search.
+
+        Raises:
+            ConfigError: another opening than komi pie.
+        """
+        from lifeline.play.komi import name_komi
+
+        return name_komi(self, most, simulations, seed)
+
+    def better_side(self, simulations: int | None = None, seed: int = 0) -> tuple[str, float]:
+        """As second player of komi pie, the colour to take, "b" or "w", and the value of the start for Black."""
+        value = self.analyse(Position.start(self.rules), seed, simulations).value
+        return ("b" if value >= 0 else "w"), value
+
+    def _key(self, position: Position, seed: int) -> np.uint64:
+        if position.is_over:
+            raise IllegalMoveError(f"the game is over: {position.text()}")
+        return state_keys(np.array([seed], np.uint64), kernels.encode_position(position)[None])[0]
+
+    def _env(self, positions: Sequence[Position]) -> BatchEnv:
+        for position in positions:
+            if position.is_over:
+                raise IllegalMoveError(f"the game is over: {position.text()}")
+            if replace(position.rules, komi=0) != replace(self.rules, komi=0):
+                raise ConfigError(f"a position of {position.rules} for an engine of {self.rules}")
+        env = BatchEnv(self.rules, len(positions))
+        env.scatter(None, np.stack([kernels.encode_position(p) for p in positions]))
+        return env
+
+    def _analyse(self, position: Position, key: np.uint64, simulations: int | None, seconds: float | None) -> Analysis:
+        limit = self.settings.seconds if seconds is None and simulations is None else seconds
+        env, keys = self._env([position]), np.array([key], np.uint64)
+        if limit is not None:
+            thought = self._thinking.run_timed(env, keys, time.perf_counter() + limit, limit)
+        else:
+            count = self.settings.simulations if simulations is None else simulations
+            check_simulations(count)
+            thought = self._thinking.run(env, keys, count)
+        return self._report(position, thought, 0)
+
+    def _report(self, position: Position, thought: Thought, row: int) -> Analysis:
+        visits, values, prior = thought.visits[row], thought.values[row], thought.prior[row]
+        best, solved = int(thought.best[row]), int(thought.solved[row]) or None
+        shown = np.flatnonzero(visits) if visits.any() else np.flatnonzero(prior > 0)
+        order = sorted({best, *shown.tolist()}, key=lambda a: (a != best, -visits[a], -values[a], -prior[a], a))
+        moves = tuple(
+            MoveReport(a, int(visits[a]), float(values[a]), float(prior[a]), thought.line(row, a)) for a in order
+        )
+        value = float(thought.value[row]) if solved is None else float(solved)
+        return Analysis(position, value, int(visits.sum()), best, moves, thought.policy[row], prior, solved)
+
+    def _values(self, analysis: Analysis) -> FloatArray:
+        """float32 [A]: what is known of each action, and of others the value of the position."""
+        values = np.full(self.rules.num_actions, analysis.value, np.float32)
+        for move in analysis.moves:
+            values[move.action] = move.value
+        return values

@@ -1,0 +1,206 @@
+"""Search as players use it: over many positions at once, or over one for as long as there is time; and the solver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from lifeline.env import BatchEnv
+from lifeline.rules import Rules
+from lifeline.search.evaluator import Evaluator, FloatArray
+from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
+from lifeline.search.policy import SearchPolicy, SearchResult
+from lifeline.search.puct import PuctConstants, PuctPolicy
+from lifeline.search.search import BatchSearch
+from lifeline.solver import Solution, Solver
+from lifeline.streams import UInt64Array
+
+IntArray = npt.NDArray[np.int64]
+
+# Legal actions up to which the solver is asked: with more it would not finish within its limits.
+_SOLVER_ACTIONS = 14
+_SOLVER_TABLE_BITS = 16
+# Part of a time that the solver may take.
+_SOLVER_SHARE = 0.25
+# A kept tree may take so many bytes.
+_MOST_BYTES = 400_000_000
+# Of each node, beside those of its actions and its state.
+_NODE_BYTES = 64
+_ACTION_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What is thought of B running positions, all for the player to move.
+
+    Attributes:
+        best: int64 [B], the action to play.
+        value: float32 [B] in [-1, 1].
+        visits: int32 [B, A]; values: float32 [B, A], unvisited actions have an estimate.
+        policy: float32 [B, A], the improved policy; prior: float32 [B, A], the network's.
+        solved: int8 [B], +1 won, -1 lost, 0 not known.
+        line: the plies expected in a row behind an action; valid until the next search.
+    """
+
+    best: IntArray
+    value: FloatArray
+    visits: npt.NDArray[np.int32]
+    values: FloatArray
+    policy: FloatArray
+    prior: FloatArray
+    solved: npt.NDArray[np.int8]
+    line: Callable[[int, int], tuple[int, ...]]
+
+
+class Thinking:
+    """Searches of one set of rules by one evaluator, and their memory. Not to be shared between threads.
+
+    Args:
+        rules: what is played.
+        evaluator: judges positions.
+        search: "puct" or "gumbel".
+        leaves: grown at once in a tree by PUCT; None = by the number of simulations.
+        solver_nodes: positions the solver may search for each position; 0 = it is not asked.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        evaluator: Evaluator,
+        search: str = "puct",
+        leaves: int | None = None,
+        solver_nodes: int = 0,
+        constants: GumbelConstants | None = None,
+    ) -> None:
+        self._rules, self._evaluator, self._search = rules, evaluator, search
+        self._leaves, self._solver_nodes = leaves, solver_nodes
+        self._constants = replace(constants or GumbelConstants(), noise=0.0)
+        self._searches: dict[tuple[int, int], BatchSearch] = {}
+        self._kept: BatchSearch | None = None
+        self._solver: Solver | None = None
+
+    def forget(self) -> None:
+        """Let go of the tree that is kept from move to move."""
+        self._kept = None
+
+    def leaves_for(self, simulations: int) -> int:
+        """Leaves grown at once in a search of so many simulations."""
+        if self._search != "puct":
+            return 1
+        return leaves_for(simulations) if self._leaves is None else min(self._leaves, max(1, simulations))
+
+    def new_search(self, simulations: int, batch: int = 1, reuse: bool = False) -> BatchSearch:
+        """A search of `batch` games as `run` makes them."""
+        leaves = self.leaves_for(simulations)
+        policy: SearchPolicy = (
+            PuctPolicy(PuctConstants(leaves=leaves)) if self._search == "puct" else GumbelPolicy(self._constants)
+        )
+        return BatchSearch(
+            lambda: BatchEnv(self._rules, batch * leaves), self._evaluator, policy, simulations, reuse=reuse
+        )
+
+    def run(self, env: BatchEnv, keys: UInt64Array, simulations: int) -> Thought:
+        """Search all games of a batch, each from a tree of its own.
+
+        Args:
+            env: B running games of these rules, which may differ in komi.
+            keys: uint64 [B].
+            simulations: for each; 0 = none, the network's policy is the answer.
+        """
+        if simulations == 0:
+            return self._settle(env, self._policy_alone(env), None)
+        # Batches are padded to a few sizes, whose memory is kept.
+        size = 1 << (env.batch_size - 1).bit_length()
+        games = BatchEnv(self._rules, size)
+        games.scatter(None, env.gather(np.resize(np.arange(env.batch_size), size)))
+        if (size, simulations) not in self._searches:
+            self._searches.clear()
+            self._searches[size, simulations] = self.new_search(simulations, size)
+        search = self._searches[size, simulations]
+        return self._settle(env, search.run(games, np.resize(keys, size)), search)
+
+    def run_timed(self, env: BatchEnv, keys: UInt64Array, deadline: float, seconds: float) -> Thought:
+        """Search one game until a deadline, going on with what is kept of the search before.
+
+        Args:
+            env: one running game.
+            keys: uint64 [1].
+            deadline: on the clock of `time.perf_counter`; seconds: the time there was in all.
+        """
+        solution = self._solution(env, 0, None, _SOLVER_SHARE * seconds)
+        if self._kept is None:
+            self._kept = self.new_search(1 << 20 if self._search == "puct" else 16, reuse=self._search == "puct")
+        search, node = self._kept, _NODE_BYTES + env.num_actions * _ACTION_BYTES + env.gather().nbytes
+        count = 16
+        while True:
+            search.num_simulations = count
+            result = search.run(env, keys, stop=lambda: time.perf_counter() >= deadline)
+            done = solution is not None and solution.value is not None
+            if done or abs(float(result.root_value[0])) == 1.0 or env.legal_action_mask[0].sum() == 1:
+                break
+            if time.perf_counter() >= deadline or 2 * (search.num_nodes + count) * node > _MOST_BYTES:
+                break
+            count = min(2 * count, 1024)
+        return self._settle(env, result, search, {0: solution} if solution is not None else {})
+
+    def _policy_alone(self, env: BatchEnv) -> SearchResult:
+        logits, values = self._evaluator.evaluate(env)
+        result = SearchResult.empty(env.batch_size, env.num_actions)
+        masked = np.where(env.legal_action_mask, logits, -np.inf)
+        weights = np.exp(masked - masked.max(axis=1, keepdims=True))
+        result.policy_target[...] = weights / weights.sum(axis=1, keepdims=True)
+        result.actions[...] = masked.argmax(axis=1)
+        result.root_value[...] = np.clip(values, -1, 1)
+        result.action_values[...] = result.root_value[:, None]
+        return result
+
+    def _solution(self, env: BatchEnv, row: int, nodes: int | None, seconds: float | None = None) -> Solution | None:
+        """What the solver says of a game within its limits; None where it is not asked."""
+        if self._solver_nodes == 0 or int(env.legal_action_mask[row].sum()) > _SOLVER_ACTIONS:
+            return None
+        if self._solver is None:
+            self._solver = Solver(self._rules, _SOLVER_TABLE_BITS)
+        self._solver.forget()  # what was asked before must not matter
+        return self._solver.solve_state(env.gather(np.array([row]))[0], nodes, seconds)
+
+    def _settle(
+        self,
+        env: BatchEnv,
+        result: SearchResult,
+        search: BatchSearch | None,
+        solutions: dict[int, Solution] | None = None,
+    ) -> Thought:
+        """Put together what search and solver say."""
+        batch = env.batch_size
+        best, values = result.actions[:batch].copy(), result.action_values[:batch].copy()
+        visits, policy = result.visit_counts[:batch], result.policy_target[:batch]
+        prior = policy if search is None else search.root_prior[:batch].copy()
+        solved = np.zeros(batch, np.int8)
+        for row in range(batch):
+            found = self._solution(env, row, self._solver_nodes) if solutions is None else solutions.get(row)
+            if found is None:
+                continue
+            solved[row] = found.value or 0
+            known_lost = env.legal_action_mask[row].copy()
+            known_lost[[*found.known_winning, *found.undecided]] = False
+            values[row, known_lost] = -1.0
+            values[row, list(found.known_winning)] = 1.0
+            among = found.known_winning or found.undecided
+            if among and best[row] not in among:
+                best[row] = max(among, key=lambda a: (visits[row, a], prior[row, a], -a))
+
+        def line(row: int, action: int) -> tuple[int, ...]:
+            if search is None or visits[row, action] == 0:
+                return (action,)
+            return tuple(search.principal_variation(row, action))
+
+        return Thought(best, result.root_value[:batch], visits, values, policy, prior, solved, line)
+
+
+def leaves_for(simulations: int) -> int:
+    """Leaves grown at once by PUCT in a search of one game of so many simulations."""
+    return 1 if simulations < 128 else 4 if simulations < 1024 else 8
