@@ -266,7 +266,7 @@ class Engine:
     def _key(self, position: Position, seed: int) -> np.uint64:
         if position.is_over:
             raise IllegalMoveError(f"the game is over: {position.text()}")
-        return state_keys(np.array([seed], np.uint64), kernels.encode_position(position)[None])[0]
+        return np.uint64(state_keys(np.array([seed], np.uint64), kernels.encode_position(position)[None])[0])
 
     def _env(self, positions: Sequence[Position]) -> BatchEnv:
         for position in positions:

@@ -13,8 +13,8 @@ from lifeline.board import MAX_BASE, MIN_BASE
 from lifeline.env import BatchEnv
 from lifeline.errors import LifelineError, NotationError
 from lifeline.notation import action_text, parse_move
-from lifeline.play.gtp_analysis import Analysis
 from lifeline.play.clock import Clock, TimeSettings, allotment
+from lifeline.play.gtp_analysis import Analysis
 from lifeline.play.players import NetworkPlayer, Player, choose_move
 from lifeline.render import board_text
 from lifeline.rules import STONES, Position, Rules

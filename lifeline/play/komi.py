@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from lifeline.errors import ConfigError
 from lifeline.play.engine import Engine, KomiChoice
-from lifeline.rules import MAX_KOMI, Position, Rules
+from lifeline.rules import MAX_KOMI, Position
 
 # Of those the model alone holds for most even, so many are searched.
 _SEARCHED = 5

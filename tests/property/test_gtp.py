@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from game_positions import rules
 from gtp_talk import ask, engine, network, snapshot, talk
 from lifeline import Position, Rules
-from lifeline.play.gtp import LineReader, serve
 from lifeline.play.clock import Clock, TimeSettings, allotment
+from lifeline.play.gtp import LineReader, serve
 from lifeline.play.gtp_commands import COMMANDS
 
 NAMES = {"b": "black", "w": "white"}

@@ -13,9 +13,9 @@ from game_records import random_moves
 from gtp_talk import ask, engine, network, play, refusal, snapshot, talk
 from lifeline import Position, Rules, __version__
 from lifeline.notation import action_text
+from lifeline.play.clock import Clock, TimeSettings, allotment
 from lifeline.play.gtp import MAX_LINE, LineReader, serve
 from lifeline.play.gtp_analysis import MOST_SIMULATIONS
-from lifeline.play.clock import Clock, TimeSettings, allotment
 from lifeline.play.gtp_commands import COMMANDS
 from lifeline.play.players import RandomPlayer, choose_move, make_player
 
