@@ -6,8 +6,7 @@ give the same move, whoever asks. With a time the tree is kept from move to move
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,15 +16,19 @@ from lifeline import kernels
 from lifeline.env import BatchEnv
 from lifeline.errors import ConfigError, IllegalMoveError
 from lifeline.play.clock import Clock, allotment
+from lifeline.play.komi import KomiChoice, name_komi
 from lifeline.play.levels import level_of, weakened_choice
 from lifeline.play.resigning import Resigning
 from lifeline.play.thinking import Thinking, Thought
 from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator
+from lifeline.search.gumbel import GumbelConstants
 from lifeline.search.policies import POLICIES
-from lifeline.streams import state_keys
+from lifeline.streams import UInt64Array, state_keys
 
 FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -141,21 +144,6 @@ class Choice:
     analysis: Analysis
 
 
-@dataclass(frozen=True)
-class KomiChoice:
-    """A komi that was named.
-
-    Attributes:
-        komi: the one whose value is nearest to even.
-        value: of the start with it, for Black.
-        values: of all that were looked at, by komi.
-    """
-
-    komi: int
-    value: float
-    values: dict[int, float]
-
-
 class Engine:
     """Thinks about positions of one set of rules, and plays one game. Not to be shared between threads.
 
@@ -163,13 +151,20 @@ class Engine:
         rules: what is played.
         evaluator: judges positions.
         settings: how it plays.
+        constants: of Gumbel search; the noise in them is not used.
     """
 
-    def __init__(self, rules: Rules, evaluator: Evaluator, settings: EngineSettings | None = None) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        evaluator: Evaluator,
+        settings: EngineSettings | None = None,
+        constants: GumbelConstants | None = None,
+    ) -> None:
         self.rules, self.evaluator, self.settings = rules, evaluator, settings or EngineSettings()
-        self._level = level_of(self.settings.level)
         s = self.settings
-        self._thinking = Thinking(rules, evaluator, s.search, s.leaves, s.solver_nodes)
+        self._level = level_of(s.level)
+        self._thinking = Thinking(rules, evaluator, s.search, s.leaves, s.solver_nodes, constants)
         self.new_game()
 
     def new_game(self) -> None:
@@ -178,37 +173,51 @@ class Engine:
         self._thinking.forget()
 
     def analyse(
-        self, position: Position, seed: int = 0, simulations: int | None = None, seconds: float | None = None
+        self,
+        position: Position,
+        seed: int = 0,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        stop: Stop | None = None,
     ) -> Analysis:
         """What it thinks of a position, at full strength.
 
         Args:
-            position: running, of these rules.
+            position: running, of these rules; the komi may differ.
             seed: 0..2**64-1, of what is random in a search.
-            simulations, seconds: in place of those of the settings; seconds before simulations.
+            simulations, seconds: in place of those of the settings; seconds go before simulations.
+            stop: asked again and again; ends the search when it returns True, with what has been found by then.
 
         Raises:
             IllegalMoveError: the game is over.
-            ConfigError: a number out of range.
+            ConfigError: a position of other rules, or a number out of range.
         """
-        return self._analyse(position, self._key(position, seed), simulations, seconds)
+        if simulations is None and seconds is None:
+            simulations, seconds = self.settings.simulations, self.settings.seconds
+        env, keys = self._table([position], [seed])
+        return self._reports([position], self._think(env, keys, simulations or 0, seconds, stop))[0]
 
     def analyse_many(
-        self, positions: Sequence[Position], seeds: Sequence[int], simulations: int | None = None
+        self,
+        positions: Sequence[Position],
+        seeds: Sequence[int],
+        simulations: int | None = None,
+        stop: Stop | None = None,
     ) -> list[Analysis]:
-        """The same of many positions, whose leaves are evaluated together; each as if it were asked for alone.
+        """The same of many positions, whose leaves are evaluated together; of each what it would be by itself.
 
         Args:
-            positions: at least one, running, of these rules.
+            positions: at least one, running, of these rules; the komi may differ.
             seeds: one for each.
-            simulations: in place of those of the settings, for each.
+            simulations: of each, in place of those of the settings.
+            stop: see `analyse`; it is for all of them.
+
+        Raises:
+            IllegalMoveError, ConfigError: see `analyse`.
         """
         count = self.settings.simulations if simulations is None else simulations
-        check_simulations(count)
-        env = self._env(positions)
-        keys = state_keys(np.array(seeds, np.uint64), env.gather())
-        thought = self._thinking.run(env, keys, count)
-        return [self._report(position, thought, row) for row, position in enumerate(positions)]
+        thought = self._think(*self._table(positions, seeds), count, None, stop)
+        return self._reports(positions, thought)
 
     def choose(
         self,
@@ -218,57 +227,69 @@ class Engine:
         seconds: float | None = None,
         clock: Clock | None = None,
     ) -> Choice:
-        """What it does in a position, at its level.
+        """What it does in a position of its game, at its level.
 
         Args:
-            position: running, of these rules.
+            position: running, of these rules; the komi may differ.
             seed: 0..2**64-1, of the game.
-            history: the actions that led there; not needed.
+            history: the actions that led there; it plays the same without.
             seconds: what it may take, in place of its settings.
-            clock: its clock, from which it takes a share; `seconds` is then an upper limit.
+            clock: its clock, which it takes a share of; `seconds` is then an upper limit.
 
         Raises:
             IllegalMoveError: the game is over.
+            ConfigError: a position of other rules.
         """
         if clock is not None:
             share = allotment(clock, position.stones.count("."))
             seconds = share if seconds is None else min(share, seconds)
-        key, level = self._key(position, seed), self._level
-        if level.is_full:
-            analysis = self._analyse(position, key, None, seconds)
-            action = analysis.best
-        else:
-            analysis = self._analyse(position, key, level.simulations, None)
-            action = weakened_choice(level, analysis.prior, self._values(analysis), analysis.best, key)
+        env, keys = self._table([position], [seed])
+        thought = self._think_at_level(env, keys, seconds)
+        analysis = self._reports([position], thought)[0]
+        action = int(self._chosen(thought, keys)[0])
         return Choice(action, self._resigning.judge(position, analysis.value), analysis)
 
-    def named_komi(self, most: int | None = None, simulations: int | None = None, seed: int = 0) -> KomiChoice:
-        """As first player of komi pie, the komi whose value is nearest to even.
-
-        All are judged by the model, those nearest to even by search too.
+    def actions(self, env: BatchEnv, keys: UInt64Array, seconds: float | None = None) -> IntArray:
+        """What it plays in many games at once, at its level; of each what `choose` plays.
 
         Args:
-            most: the greatest komi to consider; half the cells if not given.
-            simulations: of each search.
-
-        Raises:
-            ConfigError: another opening than komi pie.
+            env: B running games of these rules; not changed.
+            keys: uint64 [B], of seed and position; see `state_keys`.
+            seconds: for each game, one after the other, in place of its settings.
+        Returns:
+            int64 [B] legal actions.
         """
-        from lifeline.play.komi import name_komi
+        limit = self.settings.seconds if seconds is None else seconds
+        if limit is None or not self._level.is_full:
+            return self._chosen(self._think_at_level(env, keys, None), keys)
+        best = np.zeros(env.batch_size, np.int64)
+        for row, state in enumerate(env.gather()):
+            game = BatchEnv(self.rules, 1)
+            game.scatter(None, state[None])
+            best[row] = self._think_at_level(game, keys[row : row + 1], limit).best[0]
+        return best
 
-        return name_komi(self, most, simulations, seed)
+    def named_komi(self, most: int | None = None, simulations: int | None = None, seed: int = 0) -> KomiChoice:
+        """As first player of komi pie, the komi to name: that whose value is nearest to even; see `name_komi`.
+
+        Args:
+            most: the greatest komi to consider; None = half the cells.
+            simulations: of each search, in place of those of the settings.
+            seed: see `analyse`.
+        """
+
+        def judge(starts: Sequence[Position], count: int) -> list[float]:
+            return [a.value for a in self.analyse_many(starts, [seed] * len(starts), count)]
+
+        return name_komi(self.rules, judge, self.settings.simulations if simulations is None else simulations, most)
 
     def better_side(self, simulations: int | None = None, seed: int = 0) -> tuple[str, float]:
         """As second player of komi pie, the colour to take, "b" or "w", and the value of the start for Black."""
         value = self.analyse(Position.start(self.rules), seed, simulations).value
         return ("b" if value >= 0 else "w"), value
 
-    def _key(self, position: Position, seed: int) -> np.uint64:
-        if position.is_over:
-            raise IllegalMoveError(f"the game is over: {position.text()}")
-        return np.uint64(state_keys(np.array([seed], np.uint64), kernels.encode_position(position)[None])[0])
-
-    def _env(self, positions: Sequence[Position]) -> BatchEnv:
+    def _table(self, positions: Sequence[Position], seeds: Sequence[int]) -> tuple[BatchEnv, UInt64Array]:
+        """Games at these positions, and their keys."""
         for position in positions:
             if position.is_over:
                 raise IllegalMoveError(f"the game is over: {position.text()}")
@@ -276,33 +297,42 @@ class Engine:
                 raise ConfigError(f"a position of {position.rules} for an engine of {self.rules}")
         env = BatchEnv(self.rules, len(positions))
         env.scatter(None, np.stack([kernels.encode_position(p) for p in positions]))
-        return env
+        return env, state_keys(np.array(seeds, np.uint64), env.gather())
 
-    def _analyse(self, position: Position, key: np.uint64, simulations: int | None, seconds: float | None) -> Analysis:
-        limit = self.settings.seconds if seconds is None and simulations is None else seconds
-        env, keys = self._env([position]), np.array([key], np.uint64)
-        if limit is not None:
-            thought = self._thinking.run_timed(env, keys, time.perf_counter() + limit, limit)
-        else:
-            count = self.settings.simulations if simulations is None else simulations
-            check_simulations(count)
-            thought = self._thinking.run(env, keys, count)
-        return self._report(position, thought, 0)
+    def _think(
+        self, env: BatchEnv, keys: UInt64Array, simulations: int, seconds: float | None, stop: Stop | None
+    ) -> Thought:
+        if seconds is not None:
+            return self._thinking.run_timed(env, keys, seconds, stop)
+        check_simulations(simulations)
+        return self._thinking.run(env, keys, simulations, stop)
 
-    def _report(self, position: Position, thought: Thought, row: int) -> Analysis:
+    def _think_at_level(self, env: BatchEnv, keys: UInt64Array, seconds: float | None) -> Thought:
+        if self._level.simulations is not None:
+            return self._think(env, keys, self._level.simulations, None, None)
+        limit = self.settings.seconds if seconds is None else seconds
+        return self._think(env, keys, self.settings.simulations, limit, None)
+
+    def _chosen(self, thought: Thought, keys: UInt64Array) -> IntArray:
+        """What is played at its level: int64 [B]."""
+        if self._level.is_full:
+            return thought.best
+        rows = zip(thought.prior, thought.values, thought.best, keys, strict=True)
+        return np.array([weakened_choice(self._level, p, v, int(b), k) for p, v, b, k in rows], np.int64)
+
+    def _reports(self, positions: Sequence[Position], thought: Thought) -> list[Analysis]:
+        return [
+            self._report(position, thought, row, lines)
+            for row, (position, lines) in enumerate(zip(positions, thought.lines(), strict=True))
+        ]
+
+    def _report(self, position: Position, thought: Thought, row: int, lines: Mapping[int, tuple[int, ...]]) -> Analysis:
         visits, values, prior = thought.visits[row], thought.values[row], thought.prior[row]
         best, solved = int(thought.best[row]), int(thought.solved[row]) or None
-        shown = np.flatnonzero(visits) if visits.any() else np.flatnonzero(prior > 0)
+        shown = np.flatnonzero(visits if visits.any() else prior)
         order = sorted({best, *shown.tolist()}, key=lambda a: (a != best, -visits[a], -values[a], -prior[a], a))
         moves = tuple(
-            MoveReport(a, int(visits[a]), float(values[a]), float(prior[a]), thought.line(row, a)) for a in order
+            MoveReport(a, int(visits[a]), float(values[a]), float(prior[a]), lines.get(a, (a,))) for a in order
         )
-        value = float(thought.value[row]) if solved is None else float(solved)
+        value = float(thought.value[row] if solved is None else solved)
         return Analysis(position, value, int(visits.sum()), best, moves, thought.policy[row], prior, solved)
-
-    def _values(self, analysis: Analysis) -> FloatArray:
-        """float32 [A]: what is known of each action, and of others the value of the position."""
-        values = np.full(self.rules.num_actions, analysis.value, np.float32)
-        for move in analysis.moves:
-            values[move.action] = move.value
-        return values

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from lifeline.errors import LifelineError
-from lifeline.play.gtp_analysis import Analysis
+from lifeline.play.gtp_analysis import Telling
 from lifeline.play.gtp_commands import GtpSession, Refusal
 
 # The longest command that means anything is a position of base 12, some 500 characters.
@@ -46,7 +46,7 @@ class Answer:
     ok: bool
     number: str
     text: str = ""
-    analysis: Analysis | None = None
+    analysis: Telling | None = None
     quits: bool = False
     fault: str = ""
 
@@ -89,7 +89,7 @@ class GtpEngine:
             # A mistake in this program must cost one command, not the game.
             said = _one_line(f"internal error: {type(error).__name__}: {error}")
             return Answer(False, number, said, fault=traceback.format_exc())
-        if isinstance(result, Analysis):
+        if isinstance(result, Telling):
             return Answer(True, number, analysis=result)
         return Answer(True, number, result, quits=words[0] == "quit")
 
@@ -178,7 +178,7 @@ def serve(engine: GtpEngine, reader: LineReader, out: BinaryIO) -> None:
         return
 
 
-def _tell(analysis: Analysis, reader: LineReader, say: Callable[[str], None]) -> None:
+def _tell(analysis: Telling, reader: LineReader, say: Callable[[str], None]) -> None:
     """Say an analysis line by line. What goes wrong in it ends it: the answer has begun, and stays the only one."""
     lines = analysis.lines(reader.arrived)
     while True:

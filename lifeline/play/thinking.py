@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from lifeline import kernels
 from lifeline.env import BatchEnv
-from lifeline.rules import Rules
+from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator, FloatArray
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
 from lifeline.search.policy import SearchPolicy, SearchResult
@@ -26,11 +27,16 @@ _SOLVER_ACTIONS = 14
 _SOLVER_TABLE_BITS = 16
 # Part of a time that the solver may take.
 _SOLVER_SHARE = 0.25
-# A kept tree may take so many bytes.
+# What trees that are kept may take together, in bytes.
 _MOST_BYTES = 400_000_000
-# Of each node, beside those of its actions and its state.
-_NODE_BYTES = 64
+# Of each node of a tree, beside those of its actions: its numbers, and the state of the game.
+_NODE_BYTES = 200
 _ACTION_BYTES = 8
+# Plies of a line that are told, at most.
+_LONGEST_LINE = 40
+# Simulations of the first of the searches that go on until a time is over, and those that they are thought to come to.
+_FIRST_SIMULATIONS = 16
+_TIMED_SIMULATIONS = 1024
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,8 @@ class Thought:
         visits: int32 [B, A]; values: float32 [B, A], unvisited actions have an estimate.
         policy: float32 [B, A], the improved policy; prior: float32 [B, A], the network's.
         solved: int8 [B], +1 won, -1 lost, 0 not known.
-        line: the plies expected in a row behind an action; valid until the next search.
+        lines: of each row, the plies expected from each visited action on, itself first; to be called before the next
+            search.
     """
 
     best: IntArray
@@ -53,7 +60,7 @@ class Thought:
     policy: FloatArray
     prior: FloatArray
     solved: npt.NDArray[np.int8]
-    line: Callable[[int, int], tuple[int, ...]]
+    lines: Callable[[], list[dict[int, tuple[int, ...]]]]
 
 
 class Thinking:
@@ -82,6 +89,9 @@ class Thinking:
         self._searches: dict[tuple[int, int], BatchSearch] = {}
         self._kept: BatchSearch | None = None
         self._solver: Solver | None = None
+        # After the opening Black is to play, and has no stone: a game that is over.
+        over = replace(Position.start(rules), turn=rules.opening_turns)
+        self._finished = kernels.encode_position(over)[None]
 
     def forget(self) -> None:
         """Let go of the tree that is kept from move to move."""
@@ -93,9 +103,7 @@ class Thinking:
             return 1
         return leaves_for(simulations) if self._leaves is None else min(self._leaves, max(1, simulations))
 
-    def new_search(self, simulations: int, batch: int = 1, reuse: bool = False) -> BatchSearch:
-        """A search of `batch` games as `run` makes them."""
-        leaves = self.leaves_for(simulations)
+    def _new_search(self, simulations: int, leaves: int, batch: int = 1, reuse: bool = False) -> BatchSearch:
         policy: SearchPolicy = (
             PuctPolicy(PuctConstants(leaves=leaves)) if self._search == "puct" else GumbelPolicy(self._constants)
         )
@@ -103,46 +111,66 @@ class Thinking:
             lambda: BatchEnv(self._rules, batch * leaves), self._evaluator, policy, simulations, reuse=reuse
         )
 
-    def run(self, env: BatchEnv, keys: UInt64Array, simulations: int) -> Thought:
+    def run(
+        self, env: BatchEnv, keys: UInt64Array, simulations: int, stop: Callable[[], bool] | None = None
+    ) -> Thought:
         """Search all games of a batch, each from a tree of its own.
 
         Args:
             env: B running games of these rules, which may differ in komi.
             keys: uint64 [B].
             simulations: for each; 0 = none, the network's policy is the answer.
+            stop: asked again and again; ends the search when it returns True, with what has been found by then.
         """
         if simulations == 0:
             return self._settle(env, self._policy_alone(env), None)
-        # Batches are padded to a few sizes, whose memory is kept.
-        size = 1 << (env.batch_size - 1).bit_length()
+        # Batches are padded to a few sizes, whose memory is kept, by finished games, which cost nothing.
+        size, batch = 1 << (env.batch_size - 1).bit_length(), env.batch_size
         games = BatchEnv(self._rules, size)
-        games.scatter(None, env.gather(np.resize(np.arange(env.batch_size), size)))
-        if (size, simulations) not in self._searches:
-            self._searches.clear()
-            self._searches[size, simulations] = self.new_search(simulations, size)
-        search = self._searches[size, simulations]
-        return self._settle(env, search.run(games, np.resize(keys, size)), search)
+        states = np.repeat(self._finished, size, axis=0)
+        states[:batch] = env.gather()
+        games.scatter(None, states)
+        padded = np.zeros(size, np.uint64)
+        padded[:batch] = keys
+        search = self._searches.get((size, simulations))
+        if search is None:
+            node = _node_bytes(self._rules)
+            if node * sum(s * (n + 1) for s, n in [*self._searches, (size, simulations)]) > _MOST_BYTES:
+                self._searches.clear()
+            search = self._new_search(simulations, self.leaves_for(simulations), size)
+            self._searches[size, simulations] = search
+        return self._settle(env, search.run(games, padded, stop), search)
 
-    def run_timed(self, env: BatchEnv, keys: UInt64Array, deadline: float, seconds: float) -> Thought:
-        """Search one game until a deadline, going on with what is kept of the search before.
+    def run_timed(
+        self, env: BatchEnv, keys: UInt64Array, seconds: float, stop: Callable[[], bool] | None = None
+    ) -> Thought:
+        """Search one game for so long, going on with what is kept of the search before.
 
         Args:
             env: one running game.
             keys: uint64 [1].
-            deadline: on the clock of `time.perf_counter`; seconds: the time there was in all.
+            stop: see `run`.
         """
+        deadline = time.perf_counter() + seconds
+
+        def ended() -> bool:
+            return time.perf_counter() >= deadline or (stop is not None and stop())
+
         solution = self._solution(env, 0, None, _SOLVER_SHARE * seconds)
         if self._kept is None:
-            self._kept = self.new_search(1 << 20 if self._search == "puct" else 16, reuse=self._search == "puct")
-        search, node = self._kept, _NODE_BYTES + env.num_actions * _ACTION_BYTES + env.gather().nbytes
-        count = 16
+            leaves = self.leaves_for(_TIMED_SIMULATIONS)
+            self._kept = self._new_search(_FIRST_SIMULATIONS, leaves, reuse=self._search == "puct")
+        search, node, count = self._kept, _node_bytes(self._rules), _FIRST_SIMULATIONS
+        result = SearchResult.empty(1, env.num_actions)
         while True:
             search.num_simulations = count
-            result = search.run(env, keys, stop=lambda: time.perf_counter() >= deadline)
+            latest = search.run(env, keys, ended)
+            if self._search == "puct" or latest.visit_counts.sum() >= result.visit_counts.sum():
+                result = latest  # Gumbel search begins anew each time, and may have been cut off early
             done = solution is not None and solution.value is not None
             if done or abs(float(result.root_value[0])) == 1.0 or env.legal_action_mask[0].sum() == 1:
                 break
-            if time.perf_counter() >= deadline or 2 * (search.num_nodes + count) * node > _MOST_BYTES:
+            if ended() or 2 * (search.num_nodes + count) * node > _MOST_BYTES:
                 break
             count = min(2 * count, 1024)
         return self._settle(env, result, search, {0: solution} if solution is not None else {})
@@ -193,14 +221,22 @@ class Thinking:
             if among and best[row] not in among:
                 best[row] = max(among, key=lambda a: (visits[row, a], prior[row, a], -a))
 
-        def line(row: int, action: int) -> tuple[int, ...]:
-            if search is None or visits[row, action] == 0:
-                return (action,)
-            return tuple(search.principal_variation(row, action))
+        def lines() -> list[dict[int, tuple[int, ...]]]:
+            out: list[dict[int, tuple[int, ...]]] = [{} for _ in range(batch)]
+            if search is not None:
+                rows, actions = np.nonzero(visits)
+                found = search.principal_variations(rows, actions, _LONGEST_LINE)
+                for row, action, line in zip(rows.tolist(), actions.tolist(), found, strict=True):
+                    out[row][action] = tuple(line)
+            return out
 
-        return Thought(best, result.root_value[:batch], visits, values, policy, prior, solved, line)
+        return Thought(best, result.root_value[:batch], visits, values, policy, prior, solved, lines)
 
 
 def leaves_for(simulations: int) -> int:
     """Leaves grown at once by PUCT in a search of one game of so many simulations."""
     return 1 if simulations < 128 else 4 if simulations < 1024 else 8
+
+
+def _node_bytes(rules: Rules) -> int:
+    return _NODE_BYTES + rules.num_actions * _ACTION_BYTES

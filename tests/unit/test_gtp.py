@@ -678,7 +678,7 @@ def test_an_analysis_names_the_move_that_would_be_played():
 def test_winrates_are_of_the_player_to_move():
     """A move that ends the game is won for whoever makes it, whatever his colour."""
     of, seen = engine(Rules(3), network), set()
-    for seed in range(100):
+    for seed in range(300):
         moves, last = random_moves(Rules(3), seed)
         ask(of, "clear_board")
         play(of, *moves[:-1])
@@ -719,7 +719,7 @@ def test_the_interval_is_waited_out():
 
 def test_what_goes_wrong_in_an_analysis_ends_it(capsys):
     of = engine(Rules(3), network)
-    of.session.player._evaluator.evaluate = lambda leaves: (
+    of.session.player.engine.evaluator.evaluate = lambda leaves: (
         np.full((1, 21), np.nan, np.float32),
         np.zeros(1, np.float32),
     )
