@@ -44,8 +44,9 @@ def gtp(
     """Speak GTP 2 on standard input and output: play for another program. See docs/gtp.md."""
     import secrets
 
-    from lifeline.play.gtp import GtpEngine, LineReader, serve
+    from lifeline.play.gtp import GtpEngine, serve
     from lifeline.play.gtp_commands import GtpSession
+    from lifeline.play.lines import LineReader
     from lifeline.play.players import Budget, Player, make_bot, make_player
 
     if model is not None and player is not None:

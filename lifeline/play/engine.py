@@ -41,7 +41,10 @@ class EngineSettings:
         level: name or number of the level it plays at; see levels.py. Analyses are always as good as can be.
         search: "puct" or "gumbel".
         leaves: grown at once in a tree, of PUCT; None = by the number of simulations.
-        solver_nodes: positions that the exact solver may search before each move, where few moves are left; 0 = none.
+        solver_nodes: positions that the exact solver may search for each answer, where few moves are left; 0 = none;
+            None = some for each simulation.
+        prove: legal actions up to which the leaves of a search are solved exactly, 0..11; 0 = none are; None = as far
+            as it pays.
         resign_below: a value below which a move looks lost; -1 = it never resigns.
         resign_moves: such moves in a row after which it resigns, at least 1.
 
@@ -54,7 +57,8 @@ class EngineSettings:
     level: str = "full"
     search: str = "puct"
     leaves: int | None = None
-    solver_nodes: int = 2_000
+    solver_nodes: int | None = None
+    prove: int | None = None
     resign_below: float = -1.0
     resign_moves: int = 3
 
@@ -67,8 +71,10 @@ class EngineSettings:
             raise ConfigError(f"a search is {' or '.join(POLICIES)}, not {self.search[:40]!r}")
         if self.leaves is not None and not 1 <= self.leaves <= 256:
             raise ConfigError(f"leaves grown at once are 1 to 256, not {self.leaves}")
-        if not 0 <= self.solver_nodes <= 10**9:
+        if self.solver_nodes is not None and not 0 <= self.solver_nodes <= 10**9:
             raise ConfigError(f"solver_nodes are 0 to 1000000000, not {self.solver_nodes}")
+        if self.prove is not None and not 0 <= self.prove <= 11:
+            raise ConfigError(f"prove is 0 to 11 legal actions, not {self.prove}")
         if not -1 <= self.resign_below <= 1:
             raise ConfigError(f"resign_below is a value from -1 to 1, not {self.resign_below}")
         if not 1 <= self.resign_moves <= 100:
@@ -164,7 +170,7 @@ class Engine:
         self.rules, self.evaluator, self.settings = rules, evaluator, settings or EngineSettings()
         s = self.settings
         self._level = level_of(s.level)
-        self._thinking = Thinking(rules, evaluator, s.search, s.leaves, s.solver_nodes, constants)
+        self._thinking = Thinking(rules, evaluator, s.search, s.leaves, s.solver_nodes, s.prove, constants)
         self.new_game()
 
     def new_game(self) -> None:

@@ -15,6 +15,7 @@ from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator, FloatArray
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
 from lifeline.search.policy import SearchPolicy, SearchResult
+from lifeline.search.prover import SolverProver
 from lifeline.search.puct import PuctConstants, PuctPolicy
 from lifeline.search.search import BatchSearch
 from lifeline.solver import Solution, Solver
@@ -22,18 +23,27 @@ from lifeline.streams import UInt64Array
 
 IntArray = npt.NDArray[np.int64]
 
-# Legal actions up to which the solver is asked: with more it would not finish within its limits.
+# Positions that the solver may search for each simulation, and at most: about as long as the simulation takes with a
+# small network.
+_SOLVER_NODES = 8
+_MOST_SOLVER_NODES = 20_000
+# Legal actions up to which it is asked under a limit of time. Under one of positions it is asked where these are more
+# than two to the power of the actions: so it finishes in about nine cases of ten.
 _SOLVER_ACTIONS = 14
 _SOLVER_TABLE_BITS = 16
 # Part of a time that the solver may take.
 _SOLVER_SHARE = 0.25
+# Legal actions up to which leaves are solved: by so many simulations, and by time, where a network has usually more to
+# do than the small one by which the first number was found.
+_PROVE = 6
+_TIMED_PROVE = 8
 # What trees that are kept may take together, in bytes.
 _MOST_BYTES = 400_000_000
 # Of each node of a tree, beside those of its actions: its numbers, and the state of the game.
 _NODE_BYTES = 200
 _ACTION_BYTES = 8
 # Plies of a line that are told, at most.
-_LONGEST_LINE = 40
+_LONGEST_LINE = 20
 # Simulations of the first of the searches that go on until a time is over, and those that they are thought to come to.
 _FIRST_SIMULATIONS = 16
 _TIMED_SIMULATIONS = 1024
@@ -71,7 +81,10 @@ class Thinking:
         evaluator: judges positions.
         search: "puct" or "gumbel".
         leaves: grown at once in a tree by PUCT; None = by the number of simulations.
-        solver_nodes: positions the solver may search for each position; 0 = it is not asked.
+        solver_nodes: positions the solver may search for each position; 0 = it is not asked; None = by the number of
+            simulations.
+        prove: legal actions up to which a leaf is solved; 0 = none is; None = as far as it pays.
+        constants: of Gumbel search; the noise in them is not used.
     """
 
     def __init__(
@@ -80,11 +93,12 @@ class Thinking:
         evaluator: Evaluator,
         search: str = "puct",
         leaves: int | None = None,
-        solver_nodes: int = 0,
+        solver_nodes: int | None = None,
+        prove: int | None = None,
         constants: GumbelConstants | None = None,
     ) -> None:
         self._rules, self._evaluator, self._search = rules, evaluator, search
-        self._leaves, self._solver_nodes = leaves, solver_nodes
+        self._leaves, self._solver_nodes, self._prove = leaves, solver_nodes, prove
         self._constants = replace(constants or GumbelConstants(), noise=0.0)
         self._searches: dict[tuple[int, int], BatchSearch] = {}
         self._kept: BatchSearch | None = None
@@ -104,11 +118,17 @@ class Thinking:
         return leaves_for(simulations) if self._leaves is None else min(self._leaves, max(1, simulations))
 
     def _new_search(self, simulations: int, leaves: int, batch: int = 1, reuse: bool = False) -> BatchSearch:
+        prove = (_TIMED_PROVE if reuse else _PROVE) if self._prove is None else self._prove
         policy: SearchPolicy = (
             PuctPolicy(PuctConstants(leaves=leaves)) if self._search == "puct" else GumbelPolicy(self._constants)
         )
         return BatchSearch(
-            lambda: BatchEnv(self._rules, batch * leaves), self._evaluator, policy, simulations, reuse=reuse
+            lambda: BatchEnv(self._rules, batch * leaves),
+            self._evaluator,
+            policy,
+            simulations,
+            reuse=reuse,
+            prover=SolverProver(self._rules, prove) if prove else None,
         )
 
     def run(
@@ -123,7 +143,7 @@ class Thinking:
             stop: asked again and again; ends the search when it returns True, with what has been found by then.
         """
         if simulations == 0:
-            return self._settle(env, self._policy_alone(env), None)
+            return self._settle(env, self._policy_alone(env), None, {})
         # Batches are padded to a few sizes, whose memory is kept, by finished games, which cost nothing.
         size, batch = 1 << (env.batch_size - 1).bit_length(), env.batch_size
         games = BatchEnv(self._rules, size)
@@ -139,7 +159,11 @@ class Thinking:
                 self._searches.clear()
             search = self._new_search(simulations, self.leaves_for(simulations), size)
             self._searches[size, simulations] = search
-        return self._settle(env, search.run(games, padded, stop), search)
+        result = search.run(games, padded, stop)
+        nodes = self._solver_nodes
+        if nodes is None:
+            nodes = min(_SOLVER_NODES * simulations, _MOST_SOLVER_NODES)
+        return self._settle(env, result, search, self._solutions(env, nodes))
 
     def run_timed(
         self, env: BatchEnv, keys: UInt64Array, seconds: float, stop: Callable[[], bool] | None = None
@@ -156,7 +180,7 @@ class Thinking:
         def ended() -> bool:
             return time.perf_counter() >= deadline or (stop is not None and stop())
 
-        solution = self._solution(env, 0, None, _SOLVER_SHARE * seconds)
+        solutions = {} if self._solver_nodes == 0 else self._solutions(env, None, _SOLVER_SHARE * seconds)
         if self._kept is None:
             leaves = self.leaves_for(_TIMED_SIMULATIONS)
             self._kept = self._new_search(_FIRST_SIMULATIONS, leaves, reuse=self._search == "puct")
@@ -167,13 +191,13 @@ class Thinking:
             latest = search.run(env, keys, ended)
             if self._search == "puct" or latest.visit_counts.sum() >= result.visit_counts.sum():
                 result = latest  # Gumbel search begins anew each time, and may have been cut off early
-            done = solution is not None and solution.value is not None
-            if done or abs(float(result.root_value[0])) == 1.0 or env.legal_action_mask[0].sum() == 1:
+            solved = 0 in solutions and solutions[0].value is not None
+            if solved or abs(float(result.root_value[0])) == 1.0 or env.legal_action_mask[0].sum() == 1:
                 break
             if ended() or 2 * (search.num_nodes + count) * node > _MOST_BYTES:
                 break
             count = min(2 * count, 1024)
-        return self._settle(env, result, search, {0: solution} if solution is not None else {})
+        return self._settle(env, result, search, solutions)
 
     def _policy_alone(self, env: BatchEnv) -> SearchResult:
         logits, values = self._evaluator.evaluate(env)
@@ -186,21 +210,23 @@ class Thinking:
         result.action_values[...] = result.root_value[:, None]
         return result
 
-    def _solution(self, env: BatchEnv, row: int, nodes: int | None, seconds: float | None = None) -> Solution | None:
-        """What the solver says of a game within its limits; None where it is not asked."""
-        if self._solver_nodes == 0 or int(env.legal_action_mask[row].sum()) > _SOLVER_ACTIONS:
-            return None
-        if self._solver is None:
-            self._solver = Solver(self._rules, _SOLVER_TABLE_BITS)
-        self._solver.forget()  # what was asked before must not matter
-        return self._solver.solve_state(env.gather(np.array([row]))[0], nodes, seconds)
+    def _solutions(self, env: BatchEnv, nodes: int | None, seconds: float | None = None) -> dict[int, Solution]:
+        """What the solver says of each game that it is asked about, within these limits for each."""
+        most = _SOLVER_ACTIONS if nodes is None else nodes.bit_length() - 1
+        found = {}
+        for row in np.flatnonzero(env.legal_action_mask.sum(axis=1) <= most).tolist():
+            if self._solver is None:
+                self._solver = Solver(self._rules, _SOLVER_TABLE_BITS)
+            self._solver.forget()  # what was asked before must not matter
+            found[row] = self._solver.solve_state(env.gather(np.array([row]))[0], nodes, seconds)
+        return found
 
     def _settle(
         self,
         env: BatchEnv,
         result: SearchResult,
         search: BatchSearch | None,
-        solutions: dict[int, Solution] | None = None,
+        solutions: dict[int, Solution],
     ) -> Thought:
         """Put together what search and solver say."""
         batch = env.batch_size
@@ -208,10 +234,7 @@ class Thinking:
         visits, policy = result.visit_counts[:batch], result.policy_target[:batch]
         prior = policy if search is None else search.root_prior[:batch].copy()
         solved = np.zeros(batch, np.int8)
-        for row in range(batch):
-            found = self._solution(env, row, self._solver_nodes) if solutions is None else solutions.get(row)
-            if found is None:
-                continue
+        for row, found in solutions.items():
             solved[row] = found.value or 0
             known_lost = env.legal_action_mask[row].copy()
             known_lost[[*found.known_winning, *found.undecided]] = False
@@ -240,3 +263,8 @@ def leaves_for(simulations: int) -> int:
 
 def _node_bytes(rules: Rules) -> int:
     return _NODE_BYTES + rules.num_actions * _ACTION_BYTES
+
+
+def games_at_once(rules: Rules, simulations: int) -> int:
+    """Games that can be searched together without more memory than is kept, at least 1."""
+    return max(1, _MOST_BYTES // (_node_bytes(rules) * (simulations + 1)))

@@ -148,7 +148,7 @@ class BatchSearch:
         """The same of many actions, one in each of some running games; of at most so many plies."""
         lines, lengths = np.empty((len(rows), max(1, most)), np.int32), np.empty(len(rows), np.int32)
         most_visited_lines(rows, actions, lines, lengths, self._tree.nodes)
-        return [line[:length] for line, length in zip(lines.tolist(), lengths.tolist(), strict=True)]
+        return [line[:length].tolist() for line, length in zip(lines, lengths.tolist(), strict=True)]
 
 
 def run_together(

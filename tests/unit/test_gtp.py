@@ -14,9 +14,10 @@ from gtp_talk import ask, engine, network, play, refusal, snapshot, talk
 from lifeline import Position, Rules, __version__
 from lifeline.notation import action_text
 from lifeline.play.clock import Clock, TimeSettings, allotment
-from lifeline.play.gtp import MAX_LINE, LineReader, serve
+from lifeline.play.gtp import serve
 from lifeline.play.gtp_analysis import MOST_SIMULATIONS
 from lifeline.play.gtp_commands import COMMANDS
+from lifeline.play.lines import MAX_LINE, LineReader
 from lifeline.play.players import RandomPlayer, choose_move, make_player
 
 GUIDE = (Path(__file__).parents[2] / "docs/gtp.md").read_text(encoding="utf-8")
