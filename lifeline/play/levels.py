@@ -45,14 +45,14 @@ class Level:
 
 LEVELS = (
     Level(1, "beginner", 2, 2.0, 0.1),
-    Level(2, "novice", 4, 1.0, 0.25),
-    Level(3, "casual", 8, 0.7, 0.4, 1.5),
-    Level(4, "hobby", 8, 0.5, 0.6, 1.2),
-    Level(5, "club", 12, 0.4, 0.8, 1.0),
-    Level(6, "strong", 16, 0.3, 1.0, 0.8),
-    Level(7, "skilled", 24, 0.2, 1.0, 0.6),
-    Level(8, "expert", 32, 0.1, 1.0, 0.4),
-    Level(9, "master", 48, 0.05, 1.0, 0.2),
+    Level(2, "novice", 4, 1.5, 0.15),
+    Level(3, "casual", 4, 1.1, 0.25),
+    Level(4, "hobby", 6, 0.9, 0.3, 1.7),
+    Level(5, "club", 8, 0.66, 0.45, 1.5),
+    Level(6, "strong", 10, 0.43, 0.65, 1.2),
+    Level(7, "skilled", 16, 0.28, 0.8, 0.9),
+    Level(8, "expert", 24, 0.14, 0.9, 0.6),
+    Level(9, "master", 36, 0.07, 1.0, 0.4),
     Level(10, "full"),
 )
 FULL = LEVELS[-1]

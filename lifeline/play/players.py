@@ -274,6 +274,10 @@ class NetworkPlayer:
         settings = budget.settings() if isinstance(budget, Budget) else budget
         self.engine = Engine(rules, evaluator, settings, constants)
 
+    def of(self, rules: Rules) -> NetworkPlayer:
+        """The same player of other rules."""
+        return NetworkPlayer(rules, self.engine.evaluator, self.engine.settings, self.name)
+
     def choose(
         self,
         env: BatchEnv,

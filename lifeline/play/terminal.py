@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 from lifeline.errors import IllegalMoveError, NotationError
 from lifeline.notation import action_text, parse_move
+from lifeline.play.engine import Engine
 from lifeline.play.players import Player, choose_move
 from lifeline.render import board_text
-from lifeline.rules import Position, Rules
+from lifeline.rules import MAX_KOMI, Position, Rules
+
+T = TypeVar("T")
 
 HELP = "a cell such as c3, two cells such as c4,e2 for a first turn, swap, komi; legal, undo, text, quit"
 
@@ -69,6 +74,43 @@ def play_in_terminal(
         say(board_text(history[-1][0], ascii=ascii_signs, last=history[-1][1]))
     say("You have won." if history[-1][0].winner == seat else "You have lost.")
     return history[-1][0]
+
+
+def settle_komi(
+    engine: Engine, seat: int, ask: Callable[[str], str], say: Callable[[str], None]
+) -> tuple[Rules, int] | None:
+    """Settle komi and sides of komi pie: seat 0 names the komi, the other takes a colour.
+
+    Args:
+        engine: of the opponent.
+        seat: of the person, 0 or 1, as long as the komi is not named.
+        ask, say: see `play_in_terminal`.
+    Returns:
+        The rules, and the person's seat in the game, 0 being Black's; None where the person does not want to play.
+    """
+    if seat == 1:
+        komi = engine.named_komi().komi
+        say(f"The komi is {komi}.")
+        colour = _asked("your colour, b or w: ", ask, say, {c: c for c in ("b", "w")})
+        return None if colour is None else (replace(engine.rules, komi=komi), 0 if colour == "b" else 1)
+    named = _asked(f"the komi, 0 to {MAX_KOMI}: ", ask, say, {str(k): k for k in range(MAX_KOMI + 1)})
+    if named is None:
+        return None
+    rules = replace(engine.rules, komi=named)
+    colour, _ = Engine(rules, engine.evaluator, engine.settings).better_side()
+    return rules, 1 if colour == "b" else 0
+
+
+def _asked(prompt: str, ask: Callable[[str], str], say: Callable[[str], None], answers: Mapping[str, T]) -> T | None:
+    """One of some answers; None where there is none, or it is quit."""
+    while True:
+        try:
+            line = ask(prompt).strip().lower()
+        except EOFError:
+            return None
+        if line == "quit" or line in answers:
+            return answers.get(line)
+        say(f"{prompt.removesuffix(': ')} is due, or quit, not {line[:20]!r}")
 
 
 def _checked(position: Position, line: str) -> tuple[int, ...]:
