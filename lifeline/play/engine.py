@@ -43,8 +43,8 @@ class EngineSettings:
         leaves: grown at once in a tree, of PUCT; None = by the number of simulations.
         solver_nodes: positions that the exact solver may search for each answer, where few moves are left; 0 = none;
             None = some for each simulation.
-        prove: legal actions up to which the leaves of a search are solved exactly, 0..11; 0 = none are; None = as far
-            as it pays.
+        prove: legal actions up to which the leaves of a search by PUCT are solved exactly, 0..11; 0 = none are; None =
+            as far as it pays.
         resign_below: a value below which a move looks lost; -1 = it never resigns.
         resign_moves: such moves in a row after which it resigns, at least 1.
 

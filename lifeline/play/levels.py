@@ -47,7 +47,7 @@ LEVELS = (
     Level(1, "beginner", 2, 2.0, 0.1),
     Level(2, "novice", 4, 1.5, 0.15),
     Level(3, "casual", 4, 1.1, 0.25),
-    Level(4, "hobby", 6, 0.9, 0.3, 1.7),
+    Level(4, "hobby", 6, 0.8, 0.38, 1.6),
     Level(5, "club", 8, 0.66, 0.45, 1.5),
     Level(6, "strong", 10, 0.43, 0.65, 1.2),
     Level(7, "skilled", 16, 0.28, 0.8, 0.9),

@@ -633,7 +633,9 @@ def test_analysis_goes_on_until_the_next_line():
         moves = analysed(talking.hear())
         assert sum(visits for _, visits, *_ in moves) == simulations
         assert [order for *_, order, _ in moves] == list(range(len(moves)))
-        assert [visits for _, visits, *_ in moves] == sorted((visits for _, visits, *_ in moves), reverse=True)
+        # The first is what would be played: of well visited moves that whose value is surest.
+        others = [visits for _, visits, *_ in moves[1:]]
+        assert others == sorted(others, reverse=True)
         for move, visits, winrate, prior, _, line in moves:
             assert 0 <= winrate <= 1
             assert 0 < prior < 1
@@ -702,8 +704,10 @@ def test_after_its_last_search_an_analysis_is_silent():
 
     for line in of.handle("lifeline-analyze 0").analysis.lines(arrived):
         told.append(sum(visits for _, visits, *_ in analysed(line)))
-    assert told == [16 * 2**i for i in range(9)]
-    assert told[-1] == MOST_SIMULATIONS
+    assert told[:4] == [16 * 2**i for i in range(4)]
+    # Of leaves grown at once, those that meet count as one.
+    assert all(0.95 * due <= done <= due for done, due in zip(told, [16 * 2**i for i in range(9)], strict=True))
+    assert 16 * 2**8 == MOST_SIMULATIONS
 
 
 def test_the_interval_is_waited_out():
