@@ -3,11 +3,14 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from lifeline import Rules
+from lifeline.play.engine import Engine, EngineSettings
 from lifeline.play.players import RandomPlayer
-from lifeline.play.terminal import play_in_terminal
+from lifeline.play.terminal import play_in_terminal, settle_komi
+from lifeline.search.evaluator import UniformEvaluator
 
 
 def game(lines, seat=0, rules=None):
@@ -71,3 +74,34 @@ def test_the_command_plays_from_standard_input():
     )
     assert "random: " in done.stdout
     assert "X" in done.stdout
+
+
+def settled(seat, lines, value=0.0):
+    """What `settle_komi` makes of these lines, and what was said."""
+    given, said = iter(lines), []
+
+    def ask(prompt):
+        try:
+            return next(given)
+        except StopIteration:
+            raise EOFError from None
+
+    evaluator = UniformEvaluator()
+    engine = Engine(Rules(3, "komi_pie"), evaluator, EngineSettings(0))
+    evaluator.evaluate = lambda leaves: (
+        np.zeros((leaves.batch_size, leaves.num_actions), np.float32),
+        np.full(leaves.batch_size, value, np.float32),
+    )
+    return settle_komi(engine, seat, ask, said.append), said
+
+
+def test_who_names_the_komi_gets_the_side_that_is_left():
+    assert settled(0, ["", "100", "7"], value=0.5)[0] == (Rules(3, "komi_pie", 7), 1)
+    assert settled(0, ["7"], value=-0.5)[0] == (Rules(3, "komi_pie", 7), 0)
+    assert settled(0, ["quit"])[0] is settled(0, [])[0] is None
+
+
+def test_a_komi_is_named_and_a_side_chosen():
+    assert settled(1, ["w"]) == ((Rules(3, "komi_pie", 0), 1), ["The komi is 0."])
+    assert settled(1, ["x", "B"])[0] == (Rules(3, "komi_pie", 0), 0)
+    assert settled(1, ["quit"])[0] is None

@@ -707,7 +707,7 @@ def test_after_its_last_search_an_analysis_is_silent():
     assert told[:4] == [16 * 2**i for i in range(4)]
     # Of leaves grown at once, those that meet count as one.
     assert all(0.95 * due <= done <= due for done, due in zip(told, [16 * 2**i for i in range(9)], strict=True))
-    assert 16 * 2**8 == MOST_SIMULATIONS
+    assert MOST_SIMULATIONS == 16 * 2**8
 
 
 def test_the_interval_is_waited_out():

@@ -1,5 +1,7 @@
 """Levels: their names, what they may play, and that the better one is better."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ def test_levels_have_numbers_and_names():
 
 
 def test_each_level_holds_less_back_than_the_one_below():
-    for below, above in zip(LEVELS[:-2], LEVELS[1:-1], strict=True):
+    for below, above in pairwise(LEVELS[:-1]):
         assert below.simulations <= above.simulations
         assert below.doubt > above.doubt
         assert below.margin >= above.margin
