@@ -61,3 +61,19 @@ class ForfeitError(LifelineError):
     def __init__(self, reason: str, detail: str) -> None:
         self.reason = reason
         super().__init__(detail)
+
+
+class QueryError(LifelineError, ValueError):
+    """A question to a server that has not the form it must have."""
+
+
+class BusyError(LifelineError):
+    """A server that has more to do than it takes on.
+
+    Attributes:
+        seconds: after which asking again is of use.
+    """
+
+    def __init__(self, message: str, seconds: int = 2) -> None:
+        self.seconds = seconds
+        super().__init__(message)
