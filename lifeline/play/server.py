@@ -44,6 +44,8 @@ from lifeline.play.server_view import board_data, game_data, replay, steps, turn
 from lifeline.rules import OPENINGS, Position, Rules
 from lifeline.version import __version__
 
+_BASES = range(MIN_BASE, MAX_BASE + 1)
+
 Q = TypeVar("Q", bound=BaseModel)
 
 # Of an analysis, times the simulations of a move; moves and plies that are told of it.
@@ -105,7 +107,7 @@ class Server:
         routes = [
             *(Route(path, self._page, methods=["GET"]) for path in self._pages),
             Route("/api/info", self._info, methods=["GET"]),
-            Route("/api/board/{base:int}", self._board, methods=["GET"]),
+            *(Route(f"/api/board/{base}", self._board(base), methods=["GET"]) for base in _BASES),
             self._question("/api/game", GameQuery, self._game),
             self._question("/api/move", ThinkQuery, self._move),
             self._question("/api/analyse", ThinkQuery, self._analyse),
@@ -119,7 +121,9 @@ class Server:
         async def refuse(request: Request, error: Exception) -> Response:
             return refusal(error)
 
-        inner = Starlette(routes=routes, exception_handlers={HTTPException: refuse, LifelineError: refuse})
+        inner = Starlette(
+            routes=routes, exception_handlers={HTTPException: refuse, LifelineError: refuse, Exception: refuse}
+        )
         self.app: ASGIApp = Guard(inner, self._settings.allowance, self._meter, hosts, {"/api/import"})
 
     def warm_up(self, rules: Rules) -> None:
@@ -128,6 +132,11 @@ class Server:
         game_data(replay(rules, None, []), 0)
         for bot in self._bots:
             self._pool.ask(Client("here"), Question(bot, rules, "analyse", (start,), simulations=2))
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait for bots now."""
+        return self._pool.waiting
 
     def close(self) -> None:
         """End the threads."""
@@ -169,13 +178,16 @@ class Server:
                 "levels": [level.name for level in LEVELS],
                 "simulations": self._settings.simulations,
                 "most_simulations": _MOST_TIMES * self._settings.simulations,
-                "bases": list(range(MIN_BASE, MAX_BASE + 1)),
+                "bases": list(_BASES),
                 "openings": OPENINGS,
             }
         )
 
-    async def _board(self, request: Request) -> Response:
-        return answer(board_data(request.path_params["base"]))
+    def _board(self, base: int) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return answer(board_data(base))
+
+        return endpoint
 
     async def _game(self, request: Request, query: GameQuery) -> dict[str, Any]:
         def told() -> dict[str, Any]:

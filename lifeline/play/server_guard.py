@@ -167,9 +167,8 @@ class Guard:
             inside = await self._admit(scope, receive)
             await self._app(scope, inside, send_with_headers)
         except Exception as error:
-            if begun:
-                raise
-            await refusal(error)(scope, receive, send_with_headers)
+            if not begun:  # else the application has answered and told of it
+                await refusal(error)(scope, receive, send_with_headers)
         finally:
             self._running -= 1
 

@@ -22,7 +22,7 @@ class RolloutEvaluator:
     """
 
     def __init__(self, rules: Rules, rollouts: int | None = None) -> None:
-        rollouts = max(4, 480 // rules.num_cells) if rollouts is None else rollouts
+        rollouts = max(2, 360 // rules.num_cells) if rollouts is None else rollouts
         self._games = BatchEnv(rules, rollouts)
         self._plies = np.full(rollouts, MAX_PLIES, np.int64)
 

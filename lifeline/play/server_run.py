@@ -69,7 +69,7 @@ def uvicorn_server(server: Server) -> uvicorn.Server:
             http=_Impatient,
             ws="none",
             lifespan="off",
-            log_level="warning",
+            log_level="error",
             access_log=False,
             proxy_headers=False,
             server_header=False,

@@ -5,7 +5,7 @@ import { percent } from "./words.js";
 
 const WIDTH = 320;
 const HEIGHT = 104;
-const LEFT = 34;
+const LEFT = 40;
 const TOP = 8;
 const BOTTOM = 8;
 

@@ -87,7 +87,7 @@ async function settle(rules, [namer, chooser]) {
     notice(`Komi ${rules.komi}: the ${namer === PERSON ? "bot" : "second bot"} takes ${capital(side)}.`);
   } else {
     const who = namer === PERSON ? "The first player" : "The bot";
-    side = await chooseSide(`${who} names a komi of ${points}: so often White may pass in place of placing a stone. Black begins.`);
+    side = await chooseSide(`${who} names a komi of ${points}: White may spend one in place of placing a stone, as long as there are any. Black begins.`);
     if (side === null) return [null, null];
   }
   return [rules, side === "black" ? [chooser, namer] : [namer, chooser]];
