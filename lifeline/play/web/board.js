@@ -25,7 +25,7 @@ export class BoardView {
     this.cells = new Map();
     this.pointed = null;
     this.state = null;
-    svg.addEventListener("pointerleave", () => this.point(null));
+    svg.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && this.point(null));
     svg.addEventListener("focusout", () => this.point(null));
     svg.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -182,7 +182,8 @@ export class BoardView {
     this.cells.get(this.current)?.group.setAttribute("tabindex", "-1");
     this.current = label;
     this.cells.get(label).group.setAttribute("tabindex", "0");
-    this.point(label);
+    // A tap or click brings focus too; what it means is decided when it is over.
+    if (this.cells.get(label).group.matches(":focus-visible")) this.point(label);
     this.#showFocus();
   }
 

@@ -30,10 +30,10 @@ async function start() {
   cards = new Cards($("players"), info, (seat, player) => {
     game.seats[seat] = player;
     paused = false;
-    show();
+    show().catch(tell);
   });
   moveList = new MoveList($("moves"), go);
-  study = new Study(info, draw, go);
+  study = new Study(info, draw, go, tell);
   newGame = new NewGameDialog(info, begin);
   const models = info.bots.filter((bot) => bot.is_model);
   $("about").textContent = models.length
@@ -347,6 +347,7 @@ function bind() {
   });
   on("pause", () => {
     paused = !paused;
+    draw();
     show().catch(tell);
   });
   on("to-start", () => go(0));

@@ -11,10 +11,11 @@ const SHARE = 32;
 const LINE = 9;
 
 export class Study {
-  /** @param info the server's; onChange(): the board is to be drawn anew; onGo(ply) */
-  constructor(info, onChange, onGo) {
+  /** @param info the server's; onChange(): the board is to be drawn anew; onGo(ply); onError(error) */
+  constructor(info, onChange, onGo, onError) {
     this.info = info;
     this.onChange = onChange;
+    this.onError = onError;
     this.graph = new Graph($("graph"), $("graph-text"), onGo);
     this.found = new Map();
     this.wanted = info.simulations;
@@ -138,7 +139,7 @@ export class Study {
       this.game.chances[this.game.at] = analysis.first;
       this.onChange();
     } catch (error) {
-      if (error.name !== "AbortError") throw error;
+      this.onError(error);
     }
   }
 
@@ -157,6 +158,8 @@ export class Study {
         plies.forEach((ply, number) => (game.chances[ply] ??= first[number]));
         this.show();
       }
+    } catch (error) {
+      this.onError(error);
     } finally {
       this.looking = false;
     }
