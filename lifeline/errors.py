@@ -63,7 +63,7 @@ class ForfeitError(LifelineError):
         super().__init__(detail)
 
 
-class QueryError(LifelineError, ValueError):
+class RequestError(LifelineError, ValueError):
     """A question to a server that has not the form it must have."""
 
 

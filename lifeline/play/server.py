@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -22,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from lifeline.board import MAX_BASE, MIN_BASE
-from lifeline.errors import BusyError, ConfigError, LifelineError, QueryError
+from lifeline.errors import BusyError, ConfigError, LifelineError, RequestError
 from lifeline.notation import action_text
 from lifeline.play.engine import Analysis
 from lifeline.play.levels import LEVELS, level_of
@@ -198,25 +197,24 @@ class Server:
     async def _move(self, request: Request, query: ThinkQuery) -> dict[str, Any]:
         position = await self._running(query)
         level = level_of(query.level)
-        [choice] = await self._asked(
+        [action] = await self._asked(
             request,
             self._of(query, position.rules, "choose", (position,), self._settings.simulations, level=level),
         )
-        move = action_text(choice.action, position.rules.board)
-        return {"move": move, "first": _first(position, choice.analysis.value)}
+        return {"move": action_text(action, position.rules.board)}
 
     async def _analyse(self, request: Request, query: ThinkQuery) -> dict[str, Any]:
         position = await self._running(query)
         count = self._settings.simulations if query.simulations is None else query.simulations
         if count == 1 or count > _MOST_TIMES * self._settings.simulations:
-            raise QueryError(f"simulations are 0 or 2 to {_MOST_TIMES * self._settings.simulations}, not {count}")
+            raise RequestError(f"simulations are 0 or 2 to {_MOST_TIMES * self._settings.simulations}, not {count}")
         [analysis] = await self._asked(request, self._of(query, position.rules, "analyse", (position,), count))
         return _analysis_data(analysis)
 
     async def _values(self, request: Request, query: ValuesQuery) -> dict[str, Any]:
         game, _ = await run_in_threadpool(query.game)
         if max(query.plies) > len(game.actions):
-            raise QueryError(f"the game has {len(game.actions)} plies, and no position after {max(query.plies)}")
+            raise RequestError(f"the game has {len(game.actions)} plies, and no position after {max(query.plies)}")
         positions = [game.position(ply) for ply in query.plies]
         running = tuple(position for position in positions if not position.is_over)
         found = iter(await self._asked(request, self._of(query, game.rules, "analyse", running, 0)) if running else ())
@@ -248,18 +246,18 @@ class Server:
         game, at = await run_in_threadpool(query.game)
         position = game.position(at)
         if position.is_over:
-            raise QueryError(f"the game is over: {position.text()}")
+            raise RequestError(f"the game is over: {position.text()}")
         return position
 
     def _of(self, query: Any, rules: Rules, kind: str, positions: tuple[Position, ...], count: int, **more: Any) -> Any:
         """The question that a query puts to its bot."""
         if query.model not in self._bots:
-            raise QueryError(f"no bot {query.model!r} here; there are {', '.join(self._bots)}")
+            raise RequestError(f"no bot {query.model!r} here; there are {', '.join(self._bots)}")
         return Question(query.model, rules, kind, positions, getattr(query, "seed", 0), count, **more)
 
     async def _asked(self, request: Request, question: Question) -> Any:
         """The answer of a bot, or nothing more than the question taken back where the client has gone."""
-        told: Future[Any] = self._pool.ask(request.state.client, question)
+        told = self._pool.ask(request.state.client, question)
         waiting, gone = asyncio.wrap_future(told), asyncio.create_task(_gone(request))
         try:
             await asyncio.wait({waiting, gone}, timeout=_ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -267,7 +265,7 @@ class Server:
                 return waiting.result()
         finally:
             gone.cancel()
-            waiting.cancel()
+            told.abandon()
         raise BusyError("the bot did not answer in time")
 
 
@@ -279,7 +277,7 @@ async def _gone(request: Request) -> None:
 
 def _check_komi_pie(rules: Rules) -> None:
     if rules.opening != "komi_pie":
-        raise QueryError(f"a komi is named in komi_pie, not in {rules.opening}")
+        raise RequestError(f"a komi is named in komi_pie, not in {rules.opening}")
 
 
 def _first(position: Position, value: float) -> float:

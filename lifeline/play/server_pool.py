@@ -15,17 +15,21 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from lifeline.env import BatchEnv
 from lifeline.errors import BusyError, LifelineError
 from lifeline.play.engine import Engine, EngineSettings
 from lifeline.play.levels import Level
 from lifeline.play.server_bots import Bot
+from lifeline.play.thinking import games_at_once
 from lifeline.rules import Position, Rules
+from lifeline.streams import state_keys
 
 log = logging.getLogger(__name__)
 
-# Positions searched in one batch, nodes of trees times actions in it, and engines with their memory kept by a thread.
+# Positions searched in one batch, and engines with their memory kept by a thread.
 _BATCH = 32
-_BATCH_EDGES = 4_000_000
 _ENGINES = 4
 
 
@@ -74,7 +78,7 @@ class Question:
     @property
     def most_together(self) -> int:
         """Positions that may be searched in one batch of such questions."""
-        return min(_BATCH, _BATCH_EDGES // ((self.simulations + 1) * self.rules.num_actions))
+        return max(1, min(_BATCH, games_at_once(self.rules, self.simulations) // _ENGINES))
 
 
 @dataclass(frozen=True)
@@ -92,11 +96,26 @@ class Limits:
     seconds: float = 30.0
 
 
+class Asked(Future[Any]):
+    """What will hold the answer to a question.
+
+    Attributes:
+        abandoned: whether nobody waits for it any more.
+    """
+
+    abandoned = False
+
+    def abandon(self) -> None:
+        """Take the question back; one that is being thought about is left off soon, if those beside it are too."""
+        self.abandoned = True
+        self.cancel()
+
+
 @dataclass
 class _Job:
     client: Client
     question: Question
-    answer: Future[Any] = field(default_factory=Future)
+    answer: Asked = field(default_factory=Asked)
     asked: float = field(default_factory=time.monotonic)
 
 
@@ -124,13 +143,12 @@ class Pool:
         for thread in self._threads:
             thread.start()
 
-    def ask(self, client: Client, question: Question) -> Future[Any]:
+    def ask(self, client: Client, question: Question) -> Asked:
         """Put a question.
 
         Returns:
-            What will hold the answer: of "analyse" a list of `Analysis`, of "choose" of `Choice`, of "name_komi" a
-            `KomiChoice`, of "take_side" a colour and the value for Black; or a LifelineError. Cancelling it takes the
-            question back.
+            What will hold the answer: of "analyse" a list of `Analysis`, of "choose" one of actions, of "name_komi" a
+            `KomiChoice`, of "take_side" a colour and the value for Black; or a LifelineError.
 
         Raises:
             BusyError: too much is waiting already.
@@ -208,16 +226,16 @@ class Pool:
         return None
 
     def _work(self) -> None:
-        engines: OrderedDict[tuple[str, Rules], Engine] = OrderedDict()
+        engines: OrderedDict[Hashable, Engine] = OrderedDict()
         while (jobs := self._batch()) is not None:
             question = jobs[0].question
-            key = (question.bot, question.rules)
+            key = (question.bot, question.rules, question.level, question.kind == "choose" and question.simulations)
             try:
-                engine = engines.pop(key, None) or self._engine(*key)
+                engine = engines.pop(key, None) or self._engine(question)
                 engines[key] = engine
                 while len(engines) > _ENGINES:
                     engines.popitem(last=False)
-                answers = _answers(engine, [job.question for job in jobs])
+                answers = _answers(engine, jobs)
             except Exception as error:
                 if not isinstance(error, LifelineError):
                     log.exception("a bot failed")
@@ -227,25 +245,33 @@ class Pool:
                 for job, answer in zip(jobs, answers, strict=True):
                     job.answer.set_result(answer)
 
-    def _engine(self, bot: str, rules: Rules) -> Engine:
-        return Engine(rules, self._bots[bot].evaluator(rules), EngineSettings())
+    def _engine(self, question: Question) -> Engine:
+        evaluator = self._bots[question.bot].evaluator(question.rules)
+        settings = EngineSettings()
+        if question.level is not None:
+            settings = EngineSettings(simulations=question.simulations, level=question.level.name)
+        return Engine(question.rules, evaluator, settings)
 
 
-def _answers(engine: Engine, questions: list[Question]) -> list[Any]:
+def _answers(engine: Engine, jobs: list[_Job]) -> list[Any]:
     """The answers to questions of one batch key."""
-    first = questions[0]
+    first = jobs[0].question
     if first.kind == "name_komi":
         return [engine.named_komi(simulations=first.simulations, seed=first.seed)]
     if first.kind == "take_side":
         return [engine.better_side(first.simulations, first.seed)]
-    positions = [position for question in questions for position in question.positions]
-    seeds = [question.seed for question in questions for _ in question.positions]
-    if first.level is None:
-        found: list[Any] = list(engine.analyse_many(positions, seeds, first.simulations))
+    positions = [position for job in jobs for position in job.question.positions]
+    seeds = [job.question.seed for job in jobs for _ in job.question.positions]
+    if first.kind == "choose":
+        env = BatchEnv(first.rules, len(positions))
+        env.reset(positions=positions)
+        found = engine.actions(env, state_keys(np.array(seeds, np.uint64), env.gather())).tolist()
     else:
-        found = list(engine.choose_many(positions, seeds, first.level, first.simulations))
+        found = engine.analyse_many(
+            positions, seeds, first.simulations, stop=lambda: all(job.answer.abandoned for job in jobs)
+        )
     answers, at = [], 0
-    for question in questions:
-        answers.append(found[at : at + len(question.positions)])
-        at += len(question.positions)
+    for job in jobs:
+        answers.append(found[at : at + len(job.question.positions)])
+        at += len(job.question.positions)
     return answers

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from lifeline.board import MAX_BASE, MIN_BASE
-from lifeline.errors import QueryError
+from lifeline.errors import RequestError
 from lifeline.game_record import MAX_NAME, MAX_PLIES
 from lifeline.notation import MAX_TEXT
 from lifeline.play.server_view import Replay, replay
@@ -65,7 +65,7 @@ class GameQuery(RulesQuery):
         game = replay(self.rules(), self.start, self.moves)
         at = len(game.actions) if self.at is None else self.at
         if at > len(game.actions):
-            raise QueryError(f"the game has {len(game.actions)} plies, and no position after {at}")
+            raise RequestError(f"the game has {len(game.actions)} plies, and no position after {at}")
         return game, at
 
 
@@ -135,11 +135,11 @@ def parse_query(kind: type[Query], body: bytes) -> Query:
     """A query out of the body of a request.
 
     Raises:
-        QueryError: no JSON, or not of that form; the message names the field.
+        RequestError: no JSON, or not of that form; the message names the field.
     """
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(step)[:40] for step in first["loc"])
-        raise QueryError(f"{place}: {first['msg']}" if place else str(first["msg"])) from None
+        raise RequestError(f"{place}: {first['msg']}" if place else str(first["msg"])) from None

@@ -6,7 +6,7 @@ import io
 from datetime import UTC, datetime
 from typing import Any
 
-from lifeline.errors import QueryError
+from lifeline.errors import RequestError
 from lifeline.game_record import GameRecord, PlayerInfo, Result
 from lifeline.movelist import import_moves
 from lifeline.notation import MAX_TEXT
@@ -40,7 +40,7 @@ def _of_records(text: str, number: int) -> dict[str, Any]:
         if count == number:
             wanted = record
     if wanted is None:
-        raise QueryError(f"the text has {count} records, and no record {number}")
+        raise RequestError(f"the text has {count} records, and no record {number}")
     game = replay(wanted.rules, wanted.start, wanted.moves)
     names = (wanted.players[0].name, wanted.players[1].name)
     return _game_of(game, names, wanted.result, count)

@@ -7,7 +7,7 @@ import pytest
 
 from lifeline import ModelError, Position, Rules
 from lifeline.errors import BusyError
-from lifeline.play.engine import Engine
+from lifeline.play.engine import Engine, EngineSettings
 from lifeline.play.levels import LEVELS
 from lifeline.play.server_bots import Bot
 from lifeline.play.server_pool import Client, Limits, Pool, Question
@@ -98,10 +98,9 @@ def test_moves_of_one_level_are_chosen_together_and_as_alone():
         answers = [
             pool.ask(Client("a", str(n)), Question("b", RULES, "choose", (position,), n, 16, level)) for n in range(6)
         ]
-        engine = Engine(RULES, UniformEvaluator())
+        engine = Engine(RULES, UniformEvaluator(), EngineSettings(simulations=16, level=level.name))
         for n, answer in enumerate(answers):
-            [alone] = engine.choose_many([position], [n], level)
-            assert answer.result(60)[0].action == alone.action
+            assert answer.result(60) == [engine.choose(position, n).action]
     finally:
         pool.close()
 

@@ -133,7 +133,6 @@ async function run(signal) {
   if (game.seats.every((player) => player !== PERSON)) await pause(BOT_PAUSE, signal);
   const found = await post("/api/move", { ...game.query(), model: bot, level, seed: game.seed }, signal);
   if (signal.aborted) return;
-  game.chances[game.at] ??= found.first;
   game.play(found.move);
   await show();
 }
