@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 
 import uvicorn
@@ -20,6 +21,8 @@ class _Impatient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # Head and body of an answer are two writes; the second is not to wait until the first has been acknowledged.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -57,7 +60,8 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        number = getattr(error, "errno", None) or 0  # those of unknown names are below zero
+        why = os.strerror(number) if number > 0 else getattr(error, "strerror", None) or str(error)
         raise LifelineError(f"cannot listen at {host}, port {port}: {why}") from None
 
 
