@@ -6,7 +6,10 @@ can be searched together are. One that nobody waits for any more is dropped befo
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import sys
 import threading
 import time
 from collections import OrderedDict, deque
@@ -31,6 +34,7 @@ log = logging.getLogger(__name__)
 # Positions searched in one batch, and engines with their memory kept by a thread.
 _BATCH = 32
 _ENGINES = 4
+_NICE = 5
 
 
 @dataclass(frozen=True)
@@ -226,6 +230,9 @@ class Pool:
         return None
 
     def _work(self) -> None:
+        if sys.platform == "linux":  # where threads have priorities of their own: pages are answered before bots think
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         engines: OrderedDict[Hashable, Engine] = OrderedDict()
         while (jobs := self._batch()) is not None:
             question = jobs[0].question
