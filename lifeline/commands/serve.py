@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,6 @@ from typing import Annotated
 import typer
 
 from lifeline.errors import LifelineError, ModelError
-from lifeline.rules import Rules
 
 _SHIPPED = Path("checkpoints")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -45,7 +45,11 @@ def serve(
     settings = Settings(simulations=simulations, threads=threads)
     connection = listen(host, port)
     server = Server(bots, settings, LOOPBACK if host in _LOOPBACK else None)
-    server.warm_up(Rules(bots[0].bases[0] if bots[0].bases else 5))
+    slow = threading.Timer(4.0, typer.echo, ["compiling for the first time, which takes a minute or so"], {"err": True})
+    slow.daemon = True
+    slow.start()
+    server.warm_up(bots[0].bases[0] if bots[0].bases else 5)
+    slow.cancel()
     shown = f"[{host}]" if ":" in host else {"0.0.0.0": "127.0.0.1"}.get(host, host)
     address = f"http://{shown}:{connection.getsockname()[1]}/"
     typer.echo(f"Lifeline is at {address} with {', '.join(bot.id for bot in bots)}; Ctrl-C ends it")

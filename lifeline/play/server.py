@@ -7,6 +7,8 @@ reloaded, and a link sent, at any time. docs/play.md has the questions.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -52,6 +54,8 @@ _MOST_TIMES = 8
 _MOVES_TOLD, _LINE_TOLD = 24, 16
 _LEAST_SHARE = 0.0005
 _ANSWER_SECONDS = 120.0
+# One board of each size that kernels are compiled for.
+_KERNEL_BASES = (3, 5, 6, 8)
 # Of work a second of one page; see `Allowance`.
 _PLIES_A_UNIT, _CHARACTERS_A_UNIT = 40, 10_000
 _IMPORT_UNITS = 5
@@ -125,12 +129,26 @@ class Server:
         )
         self.app: ASGIApp = Guard(inner, self._settings.allowance, self._meter, hosts, {"/api/import"})
 
-    def warm_up(self, rules: Rules) -> None:
-        """Load what the first move would else wait for."""
-        start = Position.start(rules)
-        game_data(replay(rules, None, []), 0)
-        for bot in self._bots:
-            self._pool.ask(Client("here"), Question(bot, rules, "analyse", (start,), simulations=2))
+    def warm_up(self, base: int) -> None:
+        """Load, or the first time compile, what the first game on a board would else wait for.
+
+        Returns when the one board is ready; the others follow while it is played on.
+        """
+
+        def load(some: int) -> None:
+            rules = Rules(some)
+            game_data(replay(rules, None, []), 0)
+            start = (Position.start(rules),)
+            for bot in self._bots:
+                with contextlib.suppress(LifelineError):  # whoever asks that bot will be told
+                    self._pool.ask(Client("here"), Question(bot, rules, "analyse", start, simulations=2)).result()
+
+        def load_others() -> None:
+            for other in _KERNEL_BASES:
+                load(other)
+
+        load(base)
+        threading.Thread(target=load_others, daemon=True, name="warm-up").start()
 
     @property
     def waiting(self) -> int:

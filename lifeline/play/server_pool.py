@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 _BATCH = 32
 _ENGINES = 4
 _NICE = 5
+_END_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -171,12 +172,12 @@ class Pool:
         return job.answer
 
     def close(self) -> None:
-        """Answer nothing any more; threads end after what they are at."""
+        """Answer nothing any more; threads end after what they are at, or with the process."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         for thread in self._threads:
-            thread.join()
+            thread.join(_END_SECONDS)
 
     def _next(self) -> _Job | None:
         """Take the job whose turn it is out of the queues; None where none waits."""

@@ -32,7 +32,9 @@ def server():
         serving(allowance=allowance, simulations=4) as (address, _),
         httpx.Client(base_url=address, timeout=60) as client,
     ):
-        client.post("/api/move", json={"base": 3, "model": "rollouts"})  # kernels are there then
+        for base in (3, 5, 6, 8):  # kernels are there then
+            client.post("/api/game", json={"base": base})
+            client.post("/api/move", json={"base": base, "model": "rollouts"})
         yield address, client
 
 
