@@ -14,10 +14,10 @@ from lifeline.rules import Rules
 from lifeline.search.evaluator import Env, Evaluator, FloatArray, UniformEvaluator
 from lifeline.search.gumbel import GumbelPolicy
 from lifeline.search.policy import SearchPolicy
-from lifeline.search.puct import PuctPolicy
+from lifeline.search.puct import PuctConstants, PuctPolicy
 from lifeline.search.search import BatchSearch
 
-POLICIES: dict[str, Callable[[], SearchPolicy]] = {"gumbel": GumbelPolicy, "puct": PuctPolicy}
+POLICIES = ("gumbel", "puct")
 
 # Trees of more bytes than this are refused: more than a machine that measures can be expected to have.
 _MAX_TREES = 8e9
@@ -32,6 +32,7 @@ class SearchRates:
     Attributes:
         base, opening, policy: what was searched, and how.
         batch: games searched at once. num_simulations: leaves grown for each of them, beside its root.
+        leaves: grown at once in each tree.
         leaves_per_second: positions that trees were grown by, roots and finished games among them.
         low, high: the slowest and the fastest round.
         leaves_per_second_with_planes: the same where all of them have their observation planes encoded, as a host must
@@ -43,6 +44,7 @@ class SearchRates:
     policy: str
     batch: int
     num_simulations: int
+    leaves: int
     leaves_per_second: float
     low: float
     high: float
@@ -92,6 +94,7 @@ def search_rates(
     policy: str = "gumbel",
     evaluator: Evaluator | None = None,
     seconds: float = 5.0,
+    leaves: int = 1,
 ) -> SearchRates:
     """Measure search.
 
@@ -100,12 +103,16 @@ def search_rates(
         policy: a name of `POLICIES`.
         evaluator: judges the leaves; None for one that costs nothing.
         seconds: for each figure, compilation not counted.
+        leaves: grown at once in each tree, 1 to num_simulations; more than 1 by PUCT only.
 
     Raises:
-        ConfigError: an unknown policy, fewer than two simulations, or trees beyond any memory.
+        ConfigError: an unknown policy, fewer than two simulations, leaves out of range, or trees beyond any memory.
     """
     if policy not in POLICIES:
         raise ConfigError(f"policy is one of {', '.join(POLICIES)}, not {policy[:40]!r}")
+    most = num_simulations if policy == "puct" else 1
+    if not 1 <= leaves <= most:
+        raise ConfigError(f"leaves grown at once by {policy} are 1 to {most}, not {leaves}")
     size = batch * (num_simulations + 1.0) * rules.num_actions * _EDGE_BYTES
     if size > _MAX_TREES:
         raise ConfigError(
@@ -113,7 +120,8 @@ def search_rates(
         )
 
     def works(judge: Evaluator) -> Callable[[], float]:
-        work = search_work(rules, batch, num_simulations, POLICIES[policy](), judge)
+        how = PuctPolicy(PuctConstants(leaves=leaves)) if policy == "puct" else GumbelPolicy()
+        work = search_work(rules, batch, num_simulations, how, judge)
         work()  # compiles
         return work
 
@@ -128,6 +136,7 @@ def search_rates(
         policy,
         batch,
         num_simulations,
+        leaves,
         float(np.median(rates)),
         float(rates.min()),
         float(rates.max()),

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from lifeline.commands import arena, bench, game, gtp, models, records, training
+from lifeline.commands import analyze, arena, bench, game, gtp, models, records, serve, training
 from lifeline.errors import LifelineError
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ for command in (
     game.show,
     game.solve,
     gtp.gtp,
+    analyze.analyze,
+    serve.serve,
     training.train,
     training.pack,
     training.runs,

@@ -74,3 +74,19 @@ class MissingExtraError(LifelineError, ImportError):
 
     def __init__(self, module: str, package: str | None, extra: str) -> None:
         super().__init__(f"{module} needs {package}, which is not installed: pip install '.[{extra}]'")
+
+
+class RequestError(LifelineError, ValueError):
+    """A question to a server that has not the form it must have."""
+
+
+class BusyError(LifelineError):
+    """A server that has more to do than it takes on.
+
+    Attributes:
+        seconds: after which asking again is of use.
+    """
+
+    def __init__(self, message: str, seconds: int = 2) -> None:
+        self.seconds = seconds
+        super().__init__(message)

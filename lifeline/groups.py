@@ -19,15 +19,22 @@ class Group:
     Attributes:
         colour: 'b' or 'w'.
         cells: ascending.
-        alive: whether empty cells join it to another group of its colour. During an opening that removes nothing a
-            group may stand without being alive.
         regions: the empty regions it touches, ascending indices in `Shape.regions`.
+        lifelines: those of them that touch another group of its colour too. One alone is what the group hangs on.
     """
 
     colour: str
     cells: tuple[int, ...]
-    alive: bool
     regions: tuple[int, ...]
+    lifelines: tuple[int, ...]
+
+    @property
+    def alive(self) -> bool:
+        """Whether empty cells join it to another group of its colour.
+
+        During an opening that removes nothing a group may stand without being alive.
+        """
+        return bool(self.lifelines)
 
 
 @dataclass(frozen=True)
@@ -71,17 +78,12 @@ def shape_of(geometry: Board, stones: Stones) -> Shape:
         for colour in STONES
         for index in range(len(empty))
     }
-    found = [
-        Group(
-            colour,
-            tuple(sorted(cells)),
-            any(beside_count[colour, index] > 1 for index in regions),
-            tuple(sorted(regions)),
-        )
-        for colour, cells, regions in beside
-    ]
-    regions = [
+    found = []
+    for colour, cells, regions in beside:
+        lifelines = tuple(sorted(index for index in regions if beside_count[colour, index] > 1))
+        found.append(Group(colour, tuple(sorted(cells)), tuple(sorted(regions)), lifelines))
+    open_cells = [
         Region(tuple(sorted(cells)), "".join(colour for colour in STONES if beside_count[colour, index]))
         for index, cells in enumerate(empty)
     ]
-    return Shape(tuple(sorted(found, key=lambda group: group.cells[0])), tuple(regions))
+    return Shape(tuple(sorted(found, key=lambda group: group.cells[0])), tuple(open_cells))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -164,33 +165,46 @@ def describe(shown: Shown) -> dict[str, Any]:
 
     Returns:
         rules (base, opening, komi, adjacent_setup), position (text), turn (completed turns), to_play (seat, colour),
-        legal (move texts), last (move texts), groups (colour, cells, alive, regions: indices), regions (cells, colours
-        they touch) and result (winner: seat, colour, reason), which is null while the game goes on.
+        legal (move texts), last (move texts), the groups and regions of `shape_data`, and result (winner: seat, colour,
+        reason), which is null while the game goes on.
     """
     position, rules = shown.position, shown.position.rules
-    labels, shape = rules.board.labels, shape_of(rules.board, shown.position.stones)
     result = None
     if shown.winner is not None:
         colour = position.colour if shown.winner == position.to_play else "w" if position.colour == "b" else "b"
         result = {"winner": shown.winner, "colour": COLOUR_NAMES[colour], "reason": shown.reason}
     return {
-        "rules": {
-            "base": rules.base,
-            "opening": rules.opening,
-            "komi": rules.komi,
-            "adjacent_setup": rules.adjacent_setup,
-        },
+        "rules": rules_data(rules),
         "position": position.text(),
         "turn": position.turn,
         "to_play": {"seat": position.to_play, "colour": COLOUR_NAMES[position.colour]},
         "legal": position.legal_moves(),
         "last": [action_text(action, rules.board) for action in shown.last],
+        **shape_data(position),
+        "result": result,
+    }
+
+
+def rules_data(rules: Rules) -> dict[str, Any]:
+    """base, opening, komi and adjacent_setup."""
+    return dataclasses.asdict(rules)
+
+
+def shape_data(position: Position) -> dict[str, Any]:
+    """The groups and regions of a board as data for JSON.
+
+    Returns:
+        groups (colour, cells, alive, regions and lifelines: indices) and regions (cells, colours they touch).
+    """
+    labels, shape = position.rules.board.labels, shape_of(position.rules.board, position.stones)
+    return {
         "groups": [
             {
                 "colour": COLOUR_NAMES[group.colour],
                 "cells": [labels[cell] for cell in group.cells],
                 "alive": group.alive,
                 "regions": list(group.regions),
+                "lifelines": list(group.lifelines),
             }
             for group in shape.groups
         ],
@@ -201,5 +215,4 @@ def describe(shown: Shown) -> dict[str, Any]:
             }
             for region in shape.regions
         ],
-        "result": result,
     }

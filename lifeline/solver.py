@@ -152,6 +152,19 @@ class Solver:
         """Value of a packed state for the player to move: +1, -1, or 0 when a limit came first or `stop` said so."""
         return self._value(state, _Limits(max_nodes, max_seconds, stop))
 
+    def values(self, states: UInt64Array, max_nodes: int) -> npt.NDArray[np.int8]:
+        """Int8 [R], the same of many packed states, each by at most so many nodes and nothing known before.
+
+        Meant for few nodes and a small table: it is cleared for each.
+        """
+        found, counter = np.zeros(len(states), np.int8), np.zeros(2, np.int64)
+        # Not in a kernel: one that calls the recursive search crashes when Numba loads it from its cache.
+        for row, state in enumerate(states):
+            self._table[:, -1] = 0  # which no key has there
+            counter[:] = 0, max_nodes
+            found[row] = self._search(state, counter)
+        return found
+
     def _value(self, state: UInt64Array, limits: _Limits) -> int:
         # What a search finds before it is cut off stays in the table: the next one goes on from there.
         counter = np.array([0, limits.nodes_left(_UNWATCHED // self.rules.num_cells)], np.int64)

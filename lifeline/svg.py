@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from lifeline.board import Board
@@ -31,6 +32,8 @@ _BACKGROUND, _CELL, _EDGE = "#f7f1e3", "#ead9b5", "#8a7650"
 _INK, _PAPER, _LAST, _LEGAL = "#1a1a1a", "#ffffff", "#d55e00", "#00694d"
 # Brewer's blues: one hue, ever darker, so that those who see colours otherwise see the same order.
 _RAMP = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
+
+Centres = Sequence[tuple[float, float]]
 
 # What a text of XML may not hold, escaped or not.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -75,13 +78,10 @@ def board_svg(
             raise NotationError(f"no action {action!r} on a board of base {rules.base}")
     heat = _checked_heat(heat or {}, geometry)
     status = status_text(position)
-    room = _MARGIN + (_EDGE_LABELS if coordinates else 0.0)
-    width = (2 * rules.base - 1) * _WIDTH + _MARGIN + room + (_EDGE_LABELS / 2 if coordinates else 0.0)
+    layout = layout_of(geometry, coordinates)
+    width, centres = layout.width, layout.centres
     lines = _wrapped(status if caption is None else caption, width - 2 * _MARGIN)
-    board_height = (2 * rules.base - 2) * _ROW + 2 * _SIDE + 2 * room
-    height = board_height + (len(lines) * _LINE + _MARGIN / 2 if lines else 0.0)
-    middle = (room + (2 * rules.base - 1) * _WIDTH / 2, board_height / 2)
-    centres = [(middle[0] + (q + z / 2) * _WIDTH, middle[1] + z * _ROW) for q, z in geometry.coords]
+    height = layout.height + (len(lines) * _LINE + _MARGIN / 2 if lines else 0.0)
 
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
@@ -99,13 +99,49 @@ def board_svg(
     if labels or heat:
         out += _cell_texts(position, centres, heat, labels)
     if coordinates:
-        out += _coordinates(geometry, centres)
+        out += [f'<g font-size="13" fill="{_INK}">', *(_write(*text, 13) for text in layout.texts), "</g>"]
     if lines:
         out.append(f'<g font-size="{_n(_CAPTION)}" fill="{_INK}">')
         for number, line in enumerate(lines):
-            out.append(_write(line, width / 2, board_height + (number + 0.3) * _LINE, _CAPTION))
+            out.append(_write(line, width / 2, layout.height + (number + 0.3) * _LINE, _CAPTION))
         out.append("</g>")
     return "\n".join([*out, "</g>", "</svg>"]) + "\n"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of a board stand in a picture, in units of its view box.
+
+    Attributes:
+        width, height: of the picture, without a caption.
+        centres: (x, y) of each cell.
+        texts: (text, x, y) of each row letter and place number around the board; empty without coordinates.
+        hexagon: the path of a cell whose centre is the origin.
+    """
+
+    width: float
+    height: float
+    centres: tuple[tuple[float, float], ...]
+    texts: tuple[tuple[str, float, float], ...]
+    hexagon: str
+
+
+def layout_of(geometry: Board, coordinates: bool = True) -> Layout:
+    """How a board is laid out, with or without room for coordinates around it."""
+    size, room = 2 * geometry.base - 1, _MARGIN + (_EDGE_LABELS if coordinates else 0.0)
+    width = size * _WIDTH + _MARGIN + room + (_EDGE_LABELS / 2 if coordinates else 0.0)
+    height = (size - 1) * _ROW + 2 * _SIDE + 2 * room
+    middle = (room + size * _WIDTH / 2, height / 2)
+    centres = tuple((middle[0] + (q + z / 2) * _WIDTH, middle[1] + z * _ROW) for q, z in geometry.coords)
+    texts: list[tuple[str, float, float]] = []
+    for row in geometry.rows if coordinates else ():
+        x, y = centres[row.start]
+        texts.append((geometry.labels[row.start][0], x - _WIDTH / 2 - 12, y))
+    for row, down in ((geometry.rows[0], -1), (geometry.rows[-1], 1)) if coordinates else ():
+        for place, cell in enumerate(row, 1):
+            x, y = centres[cell]
+            texts.append((str(place), x + 0.45 * _WIDTH, y + down * (_SIDE + 8)))
+    return Layout(width, height, centres, tuple(texts), _hexagon(0, 0, _SIDE))
 
 
 def _checked_heat(heat: Mapping[int, float], geometry: Board) -> dict[int, float]:
@@ -132,7 +168,7 @@ def _description(position: Position, last: Collection[int], heat: Mapping[int, f
     return " ".join([*parts, f"Position: {position.text()}."])
 
 
-def _cells(geometry: Board, centres: list[tuple[float, float]], heat: Mapping[int, float]) -> list[str]:
+def _cells(geometry: Board, centres: Centres, heat: Mapping[int, float]) -> list[str]:
     out = [f'<g fill="{_CELL}" stroke="{_EDGE}" stroke-width="1.2" stroke-linejoin="round">']
     for cell, (x, y) in enumerate(centres):
         fill = f' fill="{heat_colour(heat[cell])}"' if cell in heat else ""
@@ -141,9 +177,7 @@ def _cells(geometry: Board, centres: list[tuple[float, float]], heat: Mapping[in
     return [*out, "</g>"]
 
 
-def _legal_marks(
-    position: Position, centres: list[tuple[float, float]], heat: Mapping[int, float], labels: bool
-) -> list[str]:
+def _legal_marks(position: Position, centres: Centres, heat: Mapping[int, float], labels: bool) -> list[str]:
     """A dot in the middle of each cell, or a smaller one under what is written there."""
     out = [f'<g fill="{_LEGAL}">']
     for cell in position.legal_actions():
@@ -155,7 +189,7 @@ def _legal_marks(
     return [*out, "</g>"]
 
 
-def _stones(position: Position, centres: list[tuple[float, float]]) -> list[str]:
+def _stones(position: Position, centres: Centres) -> list[str]:
     out = [f'<g stroke="{_INK}" stroke-width="1.8">']
     for cell, stone in enumerate(position.stones):
         if stone != EMPTY:
@@ -165,7 +199,7 @@ def _stones(position: Position, centres: list[tuple[float, float]]) -> list[str]
     return [*out, "</g>"]
 
 
-def _rings(centres: list[tuple[float, float]], cells: list[int]) -> list[str]:
+def _rings(centres: Centres, cells: list[int]) -> list[str]:
     out = [f'<g fill="none" stroke="{_LAST}" stroke-width="3">']
     for cell in cells:
         x, y = centres[cell]
@@ -173,9 +207,7 @@ def _rings(centres: list[tuple[float, float]], cells: list[int]) -> list[str]:
     return [*out, "</g>"] if cells else []
 
 
-def _cell_texts(
-    position: Position, centres: list[tuple[float, float]], heat: Mapping[int, float], labels: bool
-) -> list[str]:
+def _cell_texts(position: Position, centres: Centres, heat: Mapping[int, float], labels: bool) -> list[str]:
     """Percentages in the middle; labels there too, or above where there is a percentage."""
     out = ['<g font-size="12">']
     for cell, (x, y) in enumerate(centres):
@@ -193,18 +225,6 @@ def _cell_texts(
             out.append(
                 _write(position.rules.board.labels[cell], x, y - up, size, f' fill="{ink}" font-size="{_n(size)}"')
             )
-    return [*out, "</g>"]
-
-
-def _coordinates(geometry: Board, centres: list[tuple[float, float]]) -> list[str]:
-    out = [f'<g font-size="13" fill="{_INK}">']
-    for row in geometry.rows:
-        x, y = centres[row.start]
-        out.append(_write(geometry.labels[row.start][0], x - _WIDTH / 2 - 12, y, 13))
-    for row, down in ((geometry.rows[0], -1), (geometry.rows[-1], 1)):
-        for place, cell in enumerate(row, 1):
-            x, y = centres[cell]
-            out.append(_write(str(place), x + 0.45 * _WIDTH, y + down * (_SIDE + 8), 13))
     return [*out, "</g>"]
 
 

@@ -5,8 +5,9 @@ import io
 import numpy as np
 
 from lifeline import Rules
-from lifeline.play.gtp import GtpEngine, LineReader, serve
+from lifeline.play.gtp import GtpEngine, serve
 from lifeline.play.gtp_commands import GtpSession
+from lifeline.play.lines import LineReader
 from lifeline.play.players import NetworkPlayer, make_player
 from lifeline.search.evaluator import UniformEvaluator
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from lifeline.errors import ConfigError, ModelError
 from lifeline.play.gtp_player import GtpPlayer
+from lifeline.play.levels import level_of
 from lifeline.play.players import PLAYER_FORMS, Budget, NetworkPlayer, Player, make_player
 from lifeline.rules import Rules
 from lifeline.search.evaluator import OnnxEvaluator
@@ -22,11 +23,13 @@ from training.export import export_onnx, network_config_of
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:@-]{0,63}")
 _GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.+:-]{0,63})=(.*)", re.DOTALL)
 _GIVEN_BUDGET = re.compile(r"(.*)@([0-9]{1,7})(\.[0-9]{1,4})?(s?)(?:/(gumbel|puct))?", re.DOTALL)
+_GIVEN_LEVEL = re.compile(r"(.*)(@level)-?([a-z0-9]{1,20})", re.DOTALL)
 # Folders whose name says nothing of the model in them.
 _COMMON = ("checkpoints", "models", "runs", "")
 
 ENTRANT_HELP = (
-    f"{PLAYER_FORMS}; a checkpoint or a run's folder. NAME=... names it, ...@256 and ...@0.5s give its budget"
+    f"{PLAYER_FORMS}; a checkpoint or a run's folder. NAME=... names it, ...@256 and ...@0.5s give its budget, "
+    "...@level3 its level"
 )
 
 
@@ -59,7 +62,7 @@ class Entrant:
     @property
     def is_settled(self) -> bool:
         """Whether it plays the same move every time in the same position, whatever the key."""
-        return self.model is not None and self.budget.seconds is None
+        return self.model is not None and self.budget.seconds is None and level_of(self.budget.level).is_full
 
     def player(self, rules: Rules, threads: int = 1) -> Player:
         """The player itself.
@@ -86,12 +89,17 @@ class Entrant:
         budget = {"simulations": self.budget.simulations} if self.budget.seconds is None else {}
         timed = {} if self.budget.seconds is None else {"seconds_per_move": self.budget.seconds}
         model = {} if self.model is None else {"model": self.digest}
-        search = {"search": self.budget.search} if self.model is not None else {}
-        return {"player": self.text, **(budget if self.model is not None else {}), **timed, **search, **model}
+        if self.model is None:
+            return {"player": self.text, **timed}
+        if not level_of(self.budget.level).is_full:
+            return {"player": self.text, "level": self.budget.level, "search": self.budget.search, **model}
+        return {"player": self.text, **budget, **timed, "search": self.budget.search, **model}
 
 
 def parse_entrant(text: str, budget: Budget) -> Entrant:
-    """An entrant by its text, `[NAME=]PLAYER[@SIMULATIONS|@SECONDSs][/SEARCH]`; models are read, checkpoints exported.
+    """An entrant by its text, `[NAME=]PLAYER[@SIMULATIONS|@SECONDSs][/SEARCH]` or `[NAME=]PLAYER@levelLEVEL`.
+
+    Models are read, checkpoints exported.
 
     Args:
         budget: where the text gives none.
@@ -111,7 +119,13 @@ def parse_entrant(text: str, budget: Budget) -> Entrant:
             raise ConfigError(f"simulations are a whole number, seconds end in s: not {suffix} in {text[:80]!r}")
         chosen = limited[5] or budget.search
         budget = Budget(seconds=float(number), search=chosen) if limited[4] else Budget(int(number), search=chosen)
+    weak = None if limited else _GIVEN_LEVEL.fullmatch(rest)
+    if weak:
+        rest, suffix = weak[1], weak[2] + weak[3]
+        budget = replace(budget, level=level_of(weak[3]).name)
     label, model = _named(rest)
+    if weak and model is None:
+        raise ConfigError(f"levels are those of a model: {suffix} says nothing to {rest[:60]!r}")
     if limited and model is None and (limited[5] or not limited[4]):
         raise ConfigError(f"simulations and search are those of a model: {suffix} says nothing to {rest[:60]!r}")
     entrant = Entrant(name or label + suffix.replace("/", "-"), rest, budget, model)

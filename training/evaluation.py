@@ -16,7 +16,7 @@ from lifeline.errors import CheckpointError, ModelError
 from lifeline.files import write_atomic
 from lifeline.model_file import load_model
 from lifeline.play.openings import most_even, random_openings
-from lifeline.play.players import NetworkPlayer, Player, make_player
+from lifeline.play.players import Budget, NetworkPlayer, Player, make_player
 from lifeline.search.evaluator import OnnxEvaluator
 from training.arena import paired, pairs_of, play_games
 from training.config import Config
@@ -49,7 +49,8 @@ class Contestant:
         if self.model is None:
             return make_player(self.name, rules, threads=threads)
         evaluator, constants = OnnxEvaluator(self.model, threads), gumbel_constants(search, noise=False)
-        return NetworkPlayer(rules, evaluator, config.evaluation.num_simulations, self.name, constants)
+        budget = Budget(config.evaluation.num_simulations, search="gumbel")
+        return NetworkPlayer(rules, evaluator, budget, self.name, constants)
 
 
 @dataclass(frozen=True)

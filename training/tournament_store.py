@@ -256,6 +256,7 @@ def _settings(t: Tournament) -> dict[str, Any]:
                 "simulations": e.budget.simulations,
                 "seconds": e.budget.seconds,
                 "search": e.budget.search,
+                "level": e.budget.level,
                 "model": e.digest,
             }
             for e in t.entrants
@@ -307,7 +308,7 @@ def _tournament_of(folder: Path, value: dict[str, Any]) -> Tournament:
 
 
 def _budget(player: dict[str, Any]) -> Budget:
-    return Budget(player["simulations"], player["seconds"], player["search"])
+    return Budget(player["simulations"], player["seconds"], player["search"], player.get("level", "full"))
 
 
 @contextmanager

@@ -36,8 +36,8 @@ def tournament(
         typer.Argument(
             metavar="PLAYER...",
             help="Two or more of: FILE.onnx, a checkpoint or a run's folder, random, rollout:N, solver, "
-            "gtp:'COMMAND LINE'. NAME=PLAYER names it, PLAYER@256 gives it simulations, PLAYER@256/puct another "
-            "search, PLAYER@0.5s seconds a move.",
+            "gtp:'COMMAND LINE'. NAME=PLAYER names it, PLAYER@256 gives it simulations, PLAYER@256/gumbel another "
+            "search, PLAYER@level3 a level, PLAYER@0.5s seconds a move.",
         ),
     ] = None,
     base: GivenBase = None,

@@ -57,6 +57,7 @@ def search(
         str, typer.Option(metavar="null|FILE", help="What judges the leaves: nothing, which costs nothing, or a model.")
     ] = "null",
     policy: Annotated[str, typer.Option(metavar="gumbel|puct", help="How search chooses.")] = "gumbel",
+    leaves: Annotated[int, typer.Option(min=1, max=1024, help="Of PUCT: grown at once in each tree.")] = 1,
     seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="For each figure.")] = 5.0,
     json_: JsonOption = False,
 ) -> None:
@@ -65,11 +66,12 @@ def search(
     from lifeline.search.evaluator import OnnxEvaluator
 
     judge = None if evaluator == "null" else OnnxEvaluator(evaluator)
-    rates = search_rates(Rules(base, opening), batch, simulations, policy, judge, seconds)
+    rates = search_rates(Rules(base, opening), batch, simulations, policy, judge, seconds, leaves)
     if json_:
         typer.echo(json.dumps(asdict(rates)))
         return
-    typer.echo(f"base {base}, {opening}, {policy}, {batch} games at once, {simulations} simulations, 1 thread")
+    at_once = f", {leaves} leaves of each at once" if leaves > 1 else ""
+    typer.echo(f"base {base}, {opening}, {policy}, {batch} games at once{at_once}, {simulations} simulations, 1 thread")
     name = "with an evaluator that costs nothing" if judge is None else f"with {evaluator}"
     typer.echo(f"{rates.leaves_per_second:14,.0f} leaves a second {name} ({rates.low:,.0f}-{rates.high:,.0f})")
     if rates.leaves_per_second_with_planes is not None:

@@ -16,6 +16,7 @@ from lifeline.commands.options import (
     GivenBase,
     GivenKomi,
     GivenOpening,
+    LevelOption,
     MovesOption,
     OpeningOption,
     PositionOption,
@@ -46,7 +47,10 @@ def perft(
 def play(
     base: BaseOption = 3,
     opening: OpeningOption = "strong_pie",
-    komi: GivenKomi = None,
+    komi: Annotated[
+        int | None,
+        typer.Option(min=0, max=99, help="Of komi_pie. If not given, seat 0 names it, and the other takes a colour."),
+    ] = None,
     adjacent_setup: GivenAdjacent = None,
     model: Annotated[
         Path | None, typer.Option(help="Play against this exported model, such as runs/NAME/bot.onnx.")
@@ -57,6 +61,7 @@ def play(
     simulations: Annotated[
         int | None, typer.Option(min=2, max=100_000, help="For each move of the model; 64 if not given.")
     ] = None,
+    level: LevelOption = None,
     seat: Annotated[int, typer.Option(min=0, max=1, help="Yours: 0 begins as Black, 1 may swap.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of the opponent.")] = None,
     ascii_: Annotated[bool, typer.Option("--ascii", help="Draw stones as X and O.")] = False,
@@ -67,15 +72,24 @@ def play(
     from rich.console import Console
 
     from lifeline.play.console import Screen
-    from lifeline.play.players import make_bot, make_player
-    from lifeline.play.terminal import play_in_terminal
+    from lifeline.play.players import Budget, Player, make_bot, make_player
+    from lifeline.play.terminal import play_in_terminal, settle_komi
 
     rules = rules_of(base, opening, komi, adjacent_setup)
-    if model is None and simulations is not None:
-        raise typer.BadParameter("--simulations are those of --model")
-    number = 64 if simulations is None else simulations
-    player = make_player(opponent, rules) if model is None else make_bot(model, rules, number)
+    if model is None and any_given(simulations, level):
+        raise typer.BadParameter("--simulations and --level are those of --model")
+    player: Player
     screen = Screen(Console(), ascii_)
+    if model is None:
+        player = make_player(opponent, rules)
+    else:
+        player = make_bot(model, rules, Budget(64 if simulations is None else simulations, level=level or "full"))
+        if opening == "komi_pie" and komi is None:
+            settled = settle_komi(player.engine, seat, screen)
+            if settled is None:
+                return
+            rules, seat = settled
+            player = player.of(rules)
     play_in_terminal(rules, player, seat, secrets.randbits(64) if seed is None else seed, screen)
 
 

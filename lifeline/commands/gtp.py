@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lifeline.commands.options import OpeningOption
+from lifeline.commands.options import LevelOption, OpeningOption, any_given
 from lifeline.rules import Rules
 
 
@@ -29,6 +30,13 @@ def gtp(
     seconds_per_move: Annotated[
         float | None, typer.Option(help="In place of a number of simulations or rollouts; an upper limit under clocks.")
     ] = None,
+    level: LevelOption = None,
+    resign_below: Annotated[
+        float | None,
+        typer.Option(
+            min=-1, max=1, help="Give up after three own moves in a row valued below this; -1, if not given: never."
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**64 - 1, help="Of what is random; another one each game if not given.")
     ] = None,
@@ -36,20 +44,24 @@ def gtp(
     """Speak GTP 2 on standard input and output: play for another program. See docs/gtp.md."""
     import secrets
 
-    from lifeline.play.gtp import GtpEngine, LineReader, serve
+    from lifeline.play.gtp import GtpEngine, serve
     from lifeline.play.gtp_commands import GtpSession
+    from lifeline.play.lines import LineReader
     from lifeline.play.players import Budget, Player, make_bot, make_player
 
     if model is not None and player is not None:
         raise typer.BadParameter("give one of --model and --player, not both")
-    if model is None and simulations is not None:
-        raise typer.BadParameter("--simulations are those of --model")
+    if model is None and any_given(simulations, level, resign_below):
+        raise typer.BadParameter("--simulations, --level and --resign-below are those of --model")
     if player is not None and player.startswith("gtp:"):
         raise typer.BadParameter("--player is random, rollout:N or solver: a program that speaks GTP needs no other")
-    budget = Budget(64 if simulations is None else simulations, seconds_per_move)
+    budget = Budget(64 if simulations is None else simulations, seconds_per_move, level=level or "full")
+    settings = replace(budget.settings(), resign_below=-1.0 if resign_below is None else resign_below)
 
     def player_of(rules: Rules) -> Player:
-        return make_player(player or "rollout:1000", rules, budget) if model is None else make_bot(model, rules, budget)
+        if model is None:
+            return make_player(player or "rollout:1000", rules, budget)
+        return make_bot(model, rules, settings)
 
     def seeds() -> int:
         return secrets.randbits(64) if seed is None else seed

@@ -23,6 +23,13 @@ MovesOption = Annotated[
 ]
 PositionOption = Annotated[str | None, typer.Option(help='A position text, such as "3/4/5/4/3 b 0 0 - 0".')]
 
+LevelOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Strength of the model, 1 (beginner) to 10 (full), or a name; full if not given.", metavar="LEVEL"
+    ),
+]
+
 
 def rules_of(base: int | None, opening: str | None, komi: int | None, adjacent_setup: str | None) -> Rules:
     """Rules of options of which any may be missing."""

@@ -8,22 +8,17 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-import threading
 import traceback
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from lifeline.errors import LifelineError
-from lifeline.play.gtp_analysis import Analysis
+from lifeline.play.gtp_analysis import Telling
 from lifeline.play.gtp_commands import GtpSession, Refusal
+from lifeline.play.lines import MAX_LINE, LineReader
 
-# The longest command that means anything is a position of base 12, some 500 characters.
-MAX_LINE = 4096
 _MAX_MESSAGE = 500
-# Lines read ahead; a controller that sends more without reading an answer is made to wait.
-_MAX_WAITING = 1000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # GTP's numbers have 31 bits; there is no reason to be as strict with what is only sent back.
@@ -46,7 +41,7 @@ class Answer:
     ok: bool
     number: str
     text: str = ""
-    analysis: Analysis | None = None
+    analysis: Telling | None = None
     quits: bool = False
     fault: str = ""
 
@@ -89,64 +84,9 @@ class GtpEngine:
             # A mistake in this program must cost one command, not the game.
             said = _one_line(f"internal error: {type(error).__name__}: {error}")
             return Answer(False, number, said, fault=traceback.format_exc())
-        if isinstance(result, Analysis):
+        if isinstance(result, Telling):
             return Answer(True, number, analysis=result)
         return Answer(True, number, result, quits=words[0] == "quit")
-
-
-class LineReader:
-    """Lines read in a thread of its own, so that there is a way to know of the next one before it is wanted.
-
-    Args:
-        read: gives the next bytes, so many at most, and none at the end; an OSError is an end too.
-    """
-
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
-        self._lines = deque[str | None]()
-        self._changed = threading.Condition()
-        threading.Thread(target=self._run, name="gtp input", daemon=True).start()
-
-    def next(self) -> str | None:
-        """The next line, without its newline and cut behind `MAX_LINE` + 1 bytes; waits for it. None at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._lines)
-            line = self._lines[0]
-            if line is not None:  # the end stays
-                self._lines.popleft()
-            self._changed.notify_all()
-            return line
-
-    def arrived(self, seconds: float) -> bool:
-        """Whether `next` has a line, or the end, to give; waits for it so many seconds at most."""
-        with self._changed:
-            return self._changed.wait_for(lambda: bool(self._lines), seconds)
-
-    def _run(self) -> None:
-        kept = b""
-        while data := self._block():
-            first, *others = data.split(b"\n")
-            pieces = [kept + first, *others]
-            for piece in pieces[:-1]:
-                self._put(piece)
-            kept = pieces[-1][: MAX_LINE + 1]
-        if kept:
-            self._put(kept)
-        self._put(None)
-
-    def _block(self) -> bytes:
-        try:
-            return self._read(65536)
-        except OSError:
-            return b""
-
-    def _put(self, line: bytes | None) -> None:
-        # One character a byte, whatever it is: commands are ASCII.
-        text = None if line is None else line[: MAX_LINE + 1].decode("latin-1")
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._lines) < _MAX_WAITING)
-            self._lines.append(text)
-            self._changed.notify_all()
 
 
 def serve(engine: GtpEngine, reader: LineReader, out: BinaryIO) -> None:
@@ -178,7 +118,7 @@ def serve(engine: GtpEngine, reader: LineReader, out: BinaryIO) -> None:
         return
 
 
-def _tell(analysis: Analysis, reader: LineReader, say: Callable[[str], None]) -> None:
+def _tell(analysis: Telling, reader: LineReader, say: Callable[[str], None]) -> None:
     """Say an analysis line by line. What goes wrong in it ends it: the answer has begun, and stays the only one."""
     lines = analysis.lines(reader.arrived)
     while True:

@@ -13,8 +13,9 @@ from lifeline.board import MAX_BASE, MIN_BASE
 from lifeline.env import BatchEnv
 from lifeline.errors import LifelineError, NotationError
 from lifeline.notation import action_text, parse_move
-from lifeline.play.gtp_analysis import Analysis
-from lifeline.play.gtp_clock import Clock, TimeSettings, allotment
+from lifeline.play.clock import Clock, TimeSettings, allotment
+from lifeline.play.engine import Engine
+from lifeline.play.gtp_analysis import Telling
 from lifeline.play.players import NetworkPlayer, Player, choose_move
 from lifeline.render import board_text
 from lifeline.rules import STONES, Position, Rules
@@ -95,7 +96,7 @@ class GtpSession:
         self.player = player_of(rules)
         self._begin(Position.start(rules))
 
-    def run(self, command: str, arguments: list[str]) -> str | Analysis:
+    def run(self, command: str, arguments: list[str]) -> str | Telling:
         """Carry out one command.
 
         Returns:
@@ -114,6 +115,8 @@ class GtpSession:
     def _begin(self, position: Position) -> None:
         self.game = Game((position,))
         self._seed = self._seeds()
+        if isinstance(self.player, NetworkPlayer):
+            self.player.engine.new_game()
         self._start_clocks()
 
     def _start_clocks(self) -> None:
@@ -216,17 +219,25 @@ class GtpSession:
             seconds = share if seconds is None else min(share, seconds)
         began = self._now()
         action = self._choose(seconds)
-        self.game = self.game.play(action)
+        if action is not None:
+            self.game = self.game.play(action)
         if clock is not None:
             self._clocks[colour] = clock.spend(self._now() - began)
-        return action_text(action, self._rules.board)
+        return "resign" if action is None else action_text(action, self._rules.board)
 
     def _reg_genmove(self, arguments: list[str]) -> str:
         self._check_turn(_colour(arguments[0]))
-        return action_text(self._choose(self._seconds), self._rules.board)
+        position = self.game.position
+        action = choose_move(self.player, position, self._seed, self.game.history, self._seconds)
+        return action_text(action, self._rules.board)
 
-    def _choose(self, seconds: float | None) -> int:
-        return choose_move(self.player, self.game.position, self._seed, self.game.history, seconds)
+    def _choose(self, seconds: float | None) -> int | None:
+        """The next ply; None where the player gives the game up."""
+        position = self.game.position
+        if not isinstance(self.player, NetworkPlayer):
+            return choose_move(self.player, position, self._seed, self.game.history, seconds)
+        choice = self.player.engine.choose(position, self._seed, seconds=seconds)
+        return None if choice.resigns else choice.action
 
     def _check_turn(self, colour: str, words: str = "") -> None:
         position = self.game.position
@@ -273,12 +284,25 @@ class GtpSession:
         position = self.game.position
         return f"{_NAMES[position.colour]} {position.to_play}"
 
-    def _analyze(self, arguments: list[str]) -> Analysis:
+    def _analyze(self, arguments: list[str]) -> Telling:
         interval = _whole(arguments[0], "the interval in hundredths of a second") / 100 if arguments else 0.1
-        if not isinstance(self.player, NetworkPlayer):
-            raise Refusal(f"only models can be analyzed with, not {self.player.name}")
+        engine = self._engine("analyzed with")
         self._check_running()
-        return Analysis(self.player, self.game.position, interval)
+        return Telling(engine, self.game.position, self._seed, interval)
+
+    def _name_komi(self, arguments: list[str]) -> str:
+        return str(self._engine("asked for a komi").named_komi(seed=self._seed).komi)
+
+    def _choose_side(self, arguments: list[str]) -> str:
+        engine = self._engine("asked for a side")
+        if self._rules.opening != "komi_pie" or self.game.actions:
+            raise Refusal("sides are chosen at the start of komi_pie")
+        return _NAMES[engine.better_side(seed=self._seed)[0]]
+
+    def _engine(self, asked: str) -> Engine:
+        if not isinstance(self.player, NetworkPlayer):
+            raise Refusal(f"only models can be {asked}, not {self.player.name}")
+        return self.player.engine
 
     # Time.
 
@@ -323,7 +347,7 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
-Method = Callable[[GtpSession, list[str]], "str | Analysis"]
+Method = Callable[[GtpSession, list[str]], "str | Telling"]
 
 # By name: what carries a command out, and the least and the greatest number of its arguments.
 COMMANDS: dict[str, tuple[Method, int, int]] = {
@@ -350,4 +374,6 @@ COMMANDS: dict[str, tuple[Method, int, int]] = {
     "lifeline-legal_moves": (GtpSession._legal_moves, 0, 0),
     "lifeline-to_play": (GtpSession._to_play, 0, 0),
     "lifeline-analyze": (GtpSession._analyze, 0, 1),
+    "lifeline-name_komi": (GtpSession._name_komi, 0, 0),
+    "lifeline-choose_side": (GtpSession._choose_side, 0, 0),
 }

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from lifeline.env import BatchEnv
 from lifeline.errors import ConfigError, IllegalMoveError
+from lifeline.play.engine import Engine, EngineSettings
 from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator, OnnxEvaluator
-from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
-from lifeline.search.policies import POLICIES, quiet_policy
+from lifeline.search.gumbel import GumbelConstants
 from lifeline.search.rollout import RolloutSearch
-from lifeline.search.search import BatchSearch
 from lifeline.solver import Solver
 from lifeline.streams import UInt64Array, state_keys
 
@@ -31,9 +30,8 @@ History = Sequence[int]
 
 # More than any machine gets through; keeps a slip of the keyboard from asking for all memory.
 _MAX_ROLLOUTS = 10_000_000
-# Rollout trees within a time limit stay within this memory; networks are slower.
+# Rollout trees within a time limit stay within this memory.
 _MAX_TIMED_ROLLOUTS = 200_000
-_MAX_TIMED_SIMULATIONS = 16_384
 _SOLVER_NODES = 100_000
 _SOLVER_FALLBACK = 1_000
 _SOLVER_TABLE_BITS = 18
@@ -48,23 +46,24 @@ class Budget:
             their own.
         seconds: for each move; None = as long as the simulations take. Where it is given, a player takes as much as it
             gets through in the time instead.
-        search: of a model, "gumbel" or "puct".
+        search: of a model, "puct" or "gumbel".
+        level: of a model, a name or number of levels.py. All but "full" take simulations of their own and no time.
 
     Raises:
-        ConfigError: a number out of range, or no such search.
+        ConfigError: a number out of range, or no such search or level.
     """
 
     simulations: int = 64
     seconds: float | None = None
-    search: str = "gumbel"
+    search: str = "puct"
+    level: str = "full"
 
     def __post_init__(self) -> None:
-        if not (self.simulations == 0 or 2 <= self.simulations <= 1_000_000):
-            raise ConfigError(f"simulations are 0 (the policy alone) or 2 to 1000000, not {self.simulations}")
-        if self.seconds is not None and not 0.001 <= self.seconds <= 86_400:
-            raise ConfigError(f"seconds for a move are 0.001 to 86400, not {self.seconds}")
-        if self.search not in POLICIES:
-            raise ConfigError(f"a search is {' or '.join(POLICIES)}, not {self.search[:40]!r}")
+        self.settings()  # refuses what no engine can do
+
+    def settings(self) -> EngineSettings:
+        """Those of an engine that plays so."""
+        return EngineSettings(self.simulations, self.seconds, self.level, self.search)
 
 
 class Player(Protocol):
@@ -246,14 +245,17 @@ class SolverPlayer:
 
 
 class NetworkPlayer:
-    """Search without noise over an evaluator: the same move every time for the same position.
+    """The engine over an evaluator: the same move every time for the same position and key, but for limits of time.
 
     Args:
         rules: what is played.
         evaluator: judges positions.
-        budget: of each move.
+        budget: of each move; or all settings of the engine.
         name: what it is called.
         constants: of Gumbel search; the noise in them is not used.
+
+    Attributes:
+        engine: what chooses.
     """
 
     batched = True
@@ -262,18 +264,19 @@ class NetworkPlayer:
         self,
         rules: Rules,
         evaluator: Evaluator,
-        budget: Budget | int,
+        budget: Budget | EngineSettings | int,
         name: str = "network",
         constants: GumbelConstants | None = None,
     ) -> None:
         self.name = name
-        self._rules, self._evaluator = rules, evaluator
-        self._budget = Budget(budget) if isinstance(budget, int) else budget
-        self._policy = quiet_policy(self._budget.search)
-        if constants is not None and self._budget.search == "gumbel":
-            self._policy = GumbelPolicy(replace(constants, noise=0.0))
-        self._searches: dict[tuple[int, int], BatchSearch] = {}
-        self._pace = _Pace(least=4, most=_MAX_TIMED_SIMULATIONS)
+        self._rules = rules
+        budget = Budget(budget) if isinstance(budget, int) else budget
+        settings = budget.settings() if isinstance(budget, Budget) else budget
+        self.engine = Engine(rules, evaluator, settings, constants)
+
+    def of(self, rules: Rules) -> NetworkPlayer:
+        """The same player of other rules."""
+        return NetworkPlayer(rules, self.engine.evaluator, self.engine.settings, self.name)
 
     def choose(
         self,
@@ -284,30 +287,9 @@ class NetworkPlayer:
         seconds: float | None = None,
     ) -> IntArray:
         """See `Player.choose`."""
-        limit = self._budget.seconds if seconds is None else seconds
-        # A time for each game is that of all of them together where they are thought about at once.
-        count = self._budget.simulations if limit is None else self._pace.count(limit * len(rows))
-        # Batches are padded to a few sizes, whose memory is kept.
-        size = 1 << (len(rows) - 1).bit_length()
-        padded = np.resize(rows, size)
-        games = BatchEnv(self._rules, size)
-        games.scatter(None, env.gather(padded))
-        if count == 0:
-            logits, _ = self._evaluator.evaluate(games)
-            best: IntArray = np.where(games.legal_action_mask, logits, -np.inf).argmax(axis=1)
-            return best[: len(rows)]
-        if (size, count) not in self._searches:
-            if limit is not None:
-                self._searches.clear()
-            self._searches[size, count] = self.new_search(count, size)
-        began = time.perf_counter()
-        actions = self._searches[size, count].run(games, np.resize(keys, size)).actions[: len(rows)]
-        self._pace.learn(count, time.perf_counter() - began)
-        return actions
-
-    def new_search(self, num_simulations: int, batch_size: int = 1) -> BatchSearch:
-        """A search as `choose` makes them, for those who want to know more of it than the move."""
-        return BatchSearch(lambda: BatchEnv(self._rules, batch_size), self._evaluator, self._policy, num_simulations)
+        games = BatchEnv(self._rules, len(rows))
+        games.scatter(None, env.gather(rows))
+        return self.engine.actions(games, keys, seconds)
 
 
 def choose_move(
@@ -332,7 +314,7 @@ def choose_move(
     return int(player.choose(env, rows, keys, None if history is None else [history], seconds)[0])
 
 
-def make_bot(model: Path, rules: Rules, budget: Budget | int = 64, threads: int = 1) -> NetworkPlayer:
+def make_bot(model: Path, rules: Rules, budget: Budget | EngineSettings | int = 64, threads: int = 1) -> NetworkPlayer:
     """The player of an exported model, whatever the name of its file.
 
     Raises:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 from lifeline.errors import IllegalMoveError, NotationError
 from lifeline.notation import action_text, parse_move
 from lifeline.play.console import Screen
+from lifeline.play.engine import Engine
 from lifeline.play.players import Player, choose_move
-from lifeline.rules import STONES, Position, Rules, place
+from lifeline.rules import MAX_KOMI, STONES, Position, Rules, place
 from lifeline.show import COLOUR_NAMES
+
+T = TypeVar("T")
 
 HELP = "a cell such as c3, two cells such as c4,e2 for a first turn, swap, komi; legal, undo, text, quit"
 
@@ -65,6 +71,41 @@ def play_in_terminal(rules: Rules, player: Player, seat: int, seed: int, screen:
         screen.board(history[-1][0], _last_turn(history))
     screen.say("You have won." if history[-1][0].winner == seat else "You have lost.")
     return history[-1][0]
+
+
+def settle_komi(engine: Engine, seat: int, screen: Screen) -> tuple[Rules, int] | None:
+    """Settle komi and sides of komi pie: seat 0 names the komi, the other takes a colour.
+
+    Args:
+        engine: of the opponent.
+        seat: of the person, 0 or 1, as long as the komi is not named.
+        screen: see `play_in_terminal`.
+    Returns:
+        The rules, and the person's seat in the game, 0 being Black's; None where the person does not want to play.
+    """
+    if seat == 1:
+        komi = engine.named_komi().komi
+        screen.say(f"The komi is {komi}.")
+        colour = _asked("your colour, b or w: ", screen, {c: c for c in ("b", "w")})
+        return None if colour is None else (replace(engine.rules, komi=komi), 0 if colour == "b" else 1)
+    named = _asked(f"the komi, 0 to {MAX_KOMI}: ", screen, {str(k): k for k in range(MAX_KOMI + 1)})
+    if named is None:
+        return None
+    rules = replace(engine.rules, komi=named)
+    colour, _ = Engine(rules, engine.evaluator, engine.settings).better_side()
+    return rules, 1 if colour == "b" else 0
+
+
+def _asked(prompt: str, screen: Screen, answers: Mapping[str, T]) -> T | None:
+    """One of some answers; None where there is none, or it is quit."""
+    while True:
+        try:
+            line = screen.ask(prompt).strip().lower()
+        except EOFError:
+            return None
+        if line == "quit" or line in answers:
+            return answers.get(line)
+        screen.say(f"{prompt.removesuffix(': ')} is due, or quit, not {line[:20]!r}")
 
 
 def _checked(position: Position, line: str) -> tuple[int, ...]:

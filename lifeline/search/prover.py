@@ -9,24 +9,26 @@ from lifeline.rules import Rules
 from lifeline.search.evaluator import Env
 from lifeline.solver import Solver
 
+_TABLE_BITS = 11
+
 
 class SolverProver:
-    """Solves leaves with few legal actions, as far as a few positions of search suffice.
+    """Solves leaves with few legal actions where a few positions of search suffice, each as if it were the only one.
 
     Args:
         rules: what is played.
-        max_actions: legal actions up to which a leaf is looked at.
-        max_nodes: positions searched for a leaf, at most.
+        max_actions: legal actions up to which a leaf is looked at. Two to the power of that are the positions searched
+            for it, which solves most.
     """
 
-    def __init__(self, rules: Rules, max_actions: int = 10, max_nodes: int = 2_000) -> None:
-        self._solver, self._max_actions, self._max_nodes = Solver(rules, table_bits=18), max_actions, max_nodes
+    def __init__(self, rules: Rules, max_actions: int = 6) -> None:
+        self._solver, self._max_actions = Solver(rules, _TABLE_BITS), max_actions
 
     def prove(self, leaves: Env) -> npt.NDArray[np.int8]:
         """See `Prover.prove`."""
         known = np.zeros(leaves.batch_size, np.int8)
         counts = leaves.legal_action_mask.sum(axis=1)
         rows = np.flatnonzero((counts > 0) & (counts <= self._max_actions))
-        for row, state in zip(rows, leaves.gather(rows), strict=True):
-            known[row] = self._solver.value(state, self._max_nodes)
+        if len(rows):
+            known[rows] = self._solver.values(leaves.gather(rows), 2**self._max_actions)
         return known

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lifeline.errors import ConfigError
 from lifeline.search.evaluator import Env, Evaluator, FloatArray
 from lifeline.search.policy import Edges, SearchPolicy, SearchResult
-from lifeline.search.tree import Tree
+from lifeline.search.tree import Tree, most_visited_lines
 from lifeline.streams import UInt64Array
 
 
@@ -123,6 +123,11 @@ class BatchSearch:
         return self.policy.finish(tree)
 
     @property
+    def num_nodes(self) -> int:
+        """Nodes of the largest tree."""
+        return int(self._tree.nodes.num_nodes.max())
+
+    @property
     def root_prior(self) -> FloatArray:
         """float32 [B, A], the evaluator's probabilities of the actions in the games searched last, 0 where illegal.
 
@@ -135,17 +140,15 @@ class BatchSearch:
 
         Ties go to the lowest action. Ends where the tree or the game ends.
         """
-        tree, line = self._tree.nodes, [action]
-        node = int(tree.child[row, 0, action])
-        # Finished games have no children, but what other searches left in their rows.
-        while node >= 0 and not tree.terminal[row, node]:
-            children = tree.child[row, node]
-            visits = np.where(children >= 0, tree.visits[row, children], 0)
-            if not visits.any():
-                break
-            line.append(int(visits.argmax()))
-            node = int(children[line[-1]])
-        return line
+        return self.principal_variations(np.array([row]), np.array([action]), self.num_nodes)[0]
+
+    def principal_variations(
+        self, rows: npt.NDArray[np.int64], actions: npt.NDArray[np.int64], most: int
+    ) -> list[list[int]]:
+        """The same of many actions, one in each of some running games; of at most so many plies."""
+        lines, lengths = np.empty((len(rows), max(1, most)), np.int32), np.empty(len(rows), np.int32)
+        most_visited_lines(rows, actions, lines, lengths, self._tree.nodes)
+        return [line[:length].tolist() for line, length in zip(lines, lengths.tolist(), strict=True)]
 
 
 def run_together(

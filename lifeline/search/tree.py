@@ -351,3 +351,29 @@ def reroot(roots, moved, source, nodes):
         for a in range(num_actions):
             p = nodes.prior[b, 0, a]
             nodes.root_logits[b, a] = np.float32(np.log(p / top)) if p > 0.0 else MINUS_INFINITY
+
+
+@kernel
+def most_visited_lines(rows, actions, lines, lengths, nodes):
+    """Follow the most visited children behind an action of a root, for each pair of row and action.
+
+    Writes lines, int32 [R, L], and how far each goes, int32 [R], 1..L. Ties go to the lowest action.
+    """
+    for i in range(len(rows)):
+        b = rows[i]
+        lines[i, 0] = actions[i]
+        length = 1
+        node = nodes.child[b, 0, actions[i]]
+        # Finished games have no children, but what other searches left in their rows.
+        while node >= 0 and not nodes.terminal[b, node] and length < lines.shape[1]:
+            most, best = 0, -1
+            for a in range(nodes.child.shape[2]):
+                c = nodes.child[b, node, a]
+                if c >= 0 and nodes.visits[b, c] > most:
+                    most, best = nodes.visits[b, c], a
+            if best < 0:
+                break
+            lines[i, length] = best
+            length += 1
+            node = nodes.child[b, node, best]
+        lengths[i] = length

@@ -115,7 +115,8 @@ def test_show_prints_data(run):
     assert data["result"] is None
     assert data["last"] == ["f5"]
     assert data["rules"] == {"base": 5, "opening": "strong_pie", "komi": 0, "adjacent_setup": "allowed"}
-    assert {"colour": "white", "cells": ["d6", "c6"], "alive": True, "regions": [0]} in data["groups"]
+    hanging = {"colour": "white", "cells": ["d6", "c6"], "alive": True, "regions": [0], "lifelines": [0]}
+    assert hanging in data["groups"]
     assert [group["colour"] for group in data["groups"]].count("black") == 4
     (region,) = data["regions"]
     assert region["colours"] == ["black", "white"]

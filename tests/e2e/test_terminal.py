@@ -14,8 +14,10 @@ from rich.console import Console
 from lifeline import Rules
 from lifeline.notation import parse_move
 from lifeline.play.console import Screen
+from lifeline.play.engine import Engine, EngineSettings
 from lifeline.play.players import RandomPlayer
-from lifeline.play.terminal import play_in_terminal
+from lifeline.play.terminal import play_in_terminal, settle_komi
+from lifeline.search.evaluator import UniformEvaluator
 
 
 def game(lines, seat=0, rules=None):
@@ -146,3 +148,36 @@ def test_the_command_draws_in_colours_on_a_terminal_that_has_them(no_color):
     assert game.wait(60) == 0
     painted = b"c3 \x1b" in shown  # with its label in a cell
     assert painted == (no_color is None)
+
+
+def settled(seat, lines, value=0.0):
+    """What `settle_komi` makes of these lines, and what was said."""
+    given, said = iter(lines), []
+
+    def ask(prompt):
+        try:
+            return next(given)
+        except StopIteration:
+            raise EOFError from None
+
+    evaluator = UniformEvaluator()
+    engine = Engine(Rules(3, "komi_pie"), evaluator, EngineSettings(0))
+    evaluator.evaluate = lambda leaves: (
+        np.zeros((leaves.batch_size, leaves.num_actions), np.float32),
+        np.full(leaves.batch_size, value, np.float32),
+    )
+    screen = Screen(Console(), ask=ask)
+    screen.say = said.append
+    return settle_komi(engine, seat, screen), said
+
+
+def test_who_names_the_komi_gets_the_side_that_is_left():
+    assert settled(0, ["", "100", "7"], value=0.5)[0] == (Rules(3, "komi_pie", 7), 1)
+    assert settled(0, ["7"], value=-0.5)[0] == (Rules(3, "komi_pie", 7), 0)
+    assert settled(0, ["quit"])[0] is settled(0, [])[0] is None
+
+
+def test_a_komi_is_named_and_a_side_chosen():
+    assert settled(1, ["w"]) == ((Rules(3, "komi_pie", 0), 1), ["The komi is 0."])
+    assert settled(1, ["x", "B"])[0] == (Rules(3, "komi_pie", 0), 0)
+    assert settled(1, ["quit"])[0] is None

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from game_positions import rules
 from gtp_talk import ask, engine, network, snapshot, talk
 from lifeline import Position, Rules
-from lifeline.play.gtp import LineReader, serve
-from lifeline.play.gtp_clock import Clock, TimeSettings, allotment
+from lifeline.play.clock import Clock, TimeSettings, allotment
+from lifeline.play.gtp import serve
 from lifeline.play.gtp_commands import COMMANDS
+from lifeline.play.lines import LineReader
 
 NAMES = {"b": "black", "w": "white"}
 

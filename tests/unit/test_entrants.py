@@ -95,3 +95,18 @@ def test_names_differ_or_are_made_to():
         parse_entrants(["a=random", "a=rollout:5"], Budget())
     with pytest.raises(LifelineError, match="two players at least"):
         parse_entrants(["random"], Budget())
+
+
+def test_a_model_may_play_at_a_level(model):
+    for suffix in ("@level3", "@levelcasual", "@level-casual"):
+        entrant = parse_entrant(f"{model}{suffix}", Budget(7))
+        assert entrant.budget == Budget(7, level="casual")
+        assert entrant.name == "strong@level" + suffix.removeprefix("@level").removeprefix("-")
+        assert not entrant.is_settled
+        assert entrant.facts()["level"] == "casual"
+        assert entrant.player(Rules(3)).engine.settings.level == "casual"
+    assert parse_entrant(f"{model}@level10", Budget(7)).is_settled
+    with pytest.raises(ConfigError, match="a level is one of"):
+        parse_entrant(f"{model}@level11", Budget())
+    with pytest.raises(ConfigError, match="levels are those of a model"):
+        parse_entrant("rollout:10@level3", Budget())

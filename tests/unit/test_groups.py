@@ -35,6 +35,8 @@ def test_a_group_is_alive_exactly_when_it_shares_a_region_with_another_of_its_co
     for group in shape.groups:
         others = [g for g in shape.groups if g.colour == group.colour and g.cells != group.cells]
         assert group.alive == any(set(group.regions) & set(other.regions) for other in others)
+        shared = {index for other in others for index in group.regions if index in other.regions}
+        assert group.lifelines == tuple(sorted(shared))
 
 
 @given(boards())
@@ -77,9 +79,9 @@ def test_a_small_board_in_full():
         Region((6, 10, 11, 15), "w"),
     )
     assert shape.groups == (
-        Group("b", (0,), True, (0,)),
-        Group("w", (2, 5, 9, 14, 18), False, (0, 1)),
-        Group("b", (8,), True, (0,)),
+        Group("b", (0,), (0,), (0,)),
+        Group("w", (2, 5, 9, 14, 18), (0, 1), ()),
+        Group("b", (8,), (0,), (0,)),
     )
 
 
@@ -89,4 +91,4 @@ def test_empty_and_full_boards():
     assert shape_of(geometry, (".",) * 19).regions == (Region(tuple(range(19)), ""),)
     full = shape_of(geometry, ("b",) * 19)
     assert full.regions == ()
-    assert full.groups == (Group("b", tuple(range(19)), False, ()),)
+    assert full.groups == (Group("b", tuple(range(19)), (), ()),)

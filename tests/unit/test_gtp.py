@@ -13,10 +13,11 @@ from game_records import random_moves
 from gtp_talk import ask, engine, network, play, refusal, snapshot, talk
 from lifeline import Position, Rules, __version__
 from lifeline.notation import action_text
-from lifeline.play.gtp import MAX_LINE, LineReader, serve
+from lifeline.play.clock import Clock, TimeSettings, allotment
+from lifeline.play.gtp import serve
 from lifeline.play.gtp_analysis import MOST_SIMULATIONS
-from lifeline.play.gtp_clock import Clock, TimeSettings, allotment
 from lifeline.play.gtp_commands import COMMANDS
+from lifeline.play.lines import MAX_LINE, LineReader
 from lifeline.play.players import RandomPlayer, choose_move, make_player
 
 GUIDE = (Path(__file__).parents[2] / "docs/gtp.md").read_text(encoding="utf-8")
@@ -632,7 +633,9 @@ def test_analysis_goes_on_until_the_next_line():
         moves = analysed(talking.hear())
         assert sum(visits for _, visits, *_ in moves) == simulations
         assert [order for *_, order, _ in moves] == list(range(len(moves)))
-        assert [visits for _, visits, *_ in moves] == sorted((visits for _, visits, *_ in moves), reverse=True)
+        # The first is what would be played: of well visited moves that whose value is surest.
+        others = [visits for _, visits, *_ in moves[1:]]
+        assert others == sorted(others, reverse=True)
         for move, visits, winrate, prior, _, line in moves:
             assert 0 <= winrate <= 1
             assert 0 < prior < 1
@@ -678,7 +681,7 @@ def test_an_analysis_names_the_move_that_would_be_played():
 def test_winrates_are_of_the_player_to_move():
     """A move that ends the game is won for whoever makes it, whatever his colour."""
     of, seen = engine(Rules(3), network), set()
-    for seed in range(100):
+    for seed in range(300):
         moves, last = random_moves(Rules(3), seed)
         ask(of, "clear_board")
         play(of, *moves[:-1])
@@ -701,8 +704,10 @@ def test_after_its_last_search_an_analysis_is_silent():
 
     for line in of.handle("lifeline-analyze 0").analysis.lines(arrived):
         told.append(sum(visits for _, visits, *_ in analysed(line)))
-    assert told == [16 * 2**i for i in range(9)]
-    assert told[-1] == MOST_SIMULATIONS
+    assert told[:4] == [16 * 2**i for i in range(4)]
+    # Of leaves grown at once, those that meet count as one.
+    assert all(0.95 * due <= done <= due for done, due in zip(told, [16 * 2**i for i in range(9)], strict=True))
+    assert MOST_SIMULATIONS == 16 * 2**8
 
 
 def test_the_interval_is_waited_out():
@@ -719,7 +724,7 @@ def test_the_interval_is_waited_out():
 
 def test_what_goes_wrong_in_an_analysis_ends_it(capsys):
     of = engine(Rules(3), network)
-    of.session.player._evaluator.evaluate = lambda leaves: (
+    of.session.player.engine.evaluator.evaluate = lambda leaves: (
         np.full((1, 21), np.nan, np.float32),
         np.zeros(1, np.float32),
     )

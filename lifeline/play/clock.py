@@ -1,4 +1,4 @@
-"""Clocks as a GTP controller tells them, and how much of them a move may take."""
+"""Game clocks, and how much of them a move may take."""
 
 from __future__ import annotations
 
