@@ -187,9 +187,11 @@ def _env(rules: Rules) -> BatchEnv:
 
 def _positions(start: Position, moves: list[str], turns: set[int]) -> dict[int, Position]:
     """The positions after some numbers of moves. By the kernels: rules.py would take longer than many a search."""
+    found = {0: start} if 0 in turns else {}
+    if not moves:
+        return found
     env = _env(start.rules)
     env.reset(positions=[start])
-    found = {0: start} if 0 in turns else {}
     for number, text in enumerate(moves, start=1):
         actions = parse_move(text, start.rules.board)
         if len(actions) > 1:

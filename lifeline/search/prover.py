@@ -9,8 +9,6 @@ from lifeline.rules import Rules
 from lifeline.search.evaluator import Env
 from lifeline.solver import Solver
 
-_TABLE_BITS = 11
-
 
 class SolverProver:
     """Solves leaves with few legal actions where a few positions of search suffice, each as if it were the only one.
@@ -22,7 +20,7 @@ class SolverProver:
     """
 
     def __init__(self, rules: Rules, max_actions: int = 6) -> None:
-        self._solver, self._max_actions = Solver(rules, _TABLE_BITS), max_actions
+        self._solver, self._max_actions = Solver(rules, table_bits=max_actions + 2), max_actions
 
     def prove(self, leaves: Env) -> npt.NDArray[np.int8]:
         """See `Prover.prove`."""
