@@ -5,17 +5,20 @@ import signal
 import subprocess
 import sys
 
+import httpx
 import pytest
 import torch
 
 from lifeline import Position, Rules
-from lifeline.notation import parse_move
+from lifeline.notation import action_text, parse_move
 from lifeline.play.engine import Engine, EngineSettings
+from lifeline.play.server_bots import load_bots
 from lifeline.search.evaluator import OnnxEvaluator
 from tiny_run import TINY, kill, lifeline
 from training.config import NetworkConfig
 from training.export import export_onnx
 from training.network import Network
+from web_server import serving
 
 WITHOUT_TRAINING = """
 import sys
@@ -72,6 +75,36 @@ def test_gtp_with_the_same_seed_plays_the_same(model):
     )  # fmt: skip
     best = {a["turn"]: a["best"] for a in map(json.loads, done.stdout.splitlines())}
     assert [best[turn] for turn in range(4)] == played
+
+
+def test_the_same_move_comes_from_python_gtp_analysis_and_web(model):
+    rules, seed, moves = Rules(3), 4, ["c3", "a1", "e3", "b4", "d4"]
+    engine = Engine(rules, OnnxEvaluator(model), EngineSettings(12))
+    position, by_python = Position.start(rules), []
+    for move in [*moves, None]:
+        by_python.append(action_text(engine.choose(position, seed).action, rules.board))
+        position = position if move is None else position.play(move)
+    conversation, colours = "", "bbwwbw"
+    for colour, move in zip(colours, [*moves, None], strict=True):
+        conversation += f"reg_genmove {colour}\n" + (f"play {colour} {move}\n" if move else "")
+    options = ("--model", str(model), "--base", "3", "--simulations", "12", "--seed", str(seed))
+    done = subprocess.run(
+        [sys.executable, "-m", "lifeline.cli", "gtp", *options],
+        input=conversation.encode(), capture_output=True, timeout=200,
+    )  # fmt: skip
+    assert done.stdout.decode().replace("=", "").split() == by_python
+    query = {"id": 1, "base": 3, "moves": moves, "turns": list(range(6)), "seed": seed, "simulations": 12}
+    done = subprocess.run(
+        [sys.executable, "-m", "lifeline.cli", "analyze", "--model", str(model)],
+        input=json.dumps(query).encode(), capture_output=True, timeout=200,
+    )  # fmt: skip
+    best = {a["turn"]: a["best"] for a in map(json.loads, done.stdout.splitlines())}
+    assert [best[turn] for turn in range(6)] == by_python
+    with serving(load_bots([model]), simulations=12) as (address, _), httpx.Client(base_url=address) as client:
+        for at, expected in enumerate(by_python):
+            game = {"base": 3, "moves": moves, "at": at, "seed": seed, "model": model.stem}
+            for path, key in (("/api/move", "move"), ("/api/analyse", "best")):
+                assert client.post(path, json=game, timeout=60).json()[key] == expected
 
 
 def test_ctrl_c_ends_it_quietly(model):
