@@ -1,6 +1,6 @@
 """Judge models of small boards by the exact solver.
 
-    python scripts/grade.py runs/NAME/bot.onnx [--base 3] [--simulations 16 64] [--search puct]
+    python scripts/grade.py runs/NAME/bot.onnx [--base 3] [--simulations 16 64] [--search puct | engine]
 
 The positions are those of training/data: solved exactly, won and lost ones equally many. Printed are the share of won
 positions in which the chosen move keeps the win, by the raw policy and by search, and the share of all positions in
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--base", type=int, default=3, help="3 or 4")
     parser.add_argument("--simulations", type=int, nargs="+", default=[16, 64])
-    parser.add_argument("--search", choices=POLICIES, default="gumbel")
+    parser.add_argument("--search", choices=(*POLICIES, "engine"), default="gumbel")
     arguments = parser.parse_args()
     positions = graded(arguments.base)
     print(f"{len(positions.positions)} positions of base {arguments.base}, {positions.won.mean():.1%} won")

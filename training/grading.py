@@ -19,6 +19,7 @@ import numpy.typing as npt
 from lifeline.env import BatchEnv
 from lifeline.errors import LifelineError
 from lifeline.notation import action_text, parse_move
+from lifeline.play.engine import Engine, EngineSettings
 from lifeline.rules import Position, Rules
 from lifeline.search.evaluator import Evaluator
 from lifeline.search.policies import quiet_policy
@@ -126,7 +127,8 @@ def grade(evaluator: Evaluator, positions: Graded, simulations: int = 0, search:
 
     Args:
         simulations: for each move, at least 2; or 0, its policy alone.
-        search: a name of `POLICIES`.
+        search: a name of `POLICIES`; or "engine", as players meet it: PUCT that solves its leaves near the end, and the
+            solver where it soon finishes.
     """
     actions, values = _choose(evaluator, positions.games(), simulations, search)
     return Grades(positions.won, positions.winning[np.arange(len(actions)), actions], values)
@@ -156,6 +158,10 @@ def _choose(
         logits, values = evaluator.evaluate(games)
         return np.where(games.legal_action_mask, logits, -np.inf).argmax(axis=1), values
     size = games.batch_size
+    if search == "engine":
+        engine = Engine(games.rules, evaluator, EngineSettings(simulations))
+        found = engine.analyse_many([games.position(row) for row in range(size)], [0] * size)
+        return np.array([f.best for f in found]), np.array([f.value for f in found], np.float32)
     batch = BatchSearch(lambda: BatchEnv(games.rules, size), evaluator, quiet_policy(search), simulations)
     result = batch.run(games, np.zeros(size, np.uint64))
     return result.actions, result.root_value

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lifeline import LifelineError, Rules
+from lifeline.play.engine import Engine, EngineSettings
 from lifeline.search.evaluator import UniformEvaluator
 from lifeline.solver import Solver
 from training import grading
@@ -128,3 +129,11 @@ def test_truths_are_told_of_every_size_there_are_positions_of():
     assert found["base4/sign_won_raw"] == 0  # a value of 0 is not above 0
     assert found["base4/sign_lost_raw"] == 1
     assert all(0 <= value <= 1 for value in found.values())
+
+
+def test_the_engine_is_graded_as_players_meet_it():
+    positions = graded(3).sample(30)
+    grades = grade(UniformEvaluator(), positions, 24, "engine")
+    engine = Engine(positions.rules, UniformEvaluator(), EngineSettings(24))
+    best = [engine.choose(position, 0).action for position in positions.positions]
+    assert (positions.winning[np.arange(len(best)), best] == grades.kept).all()
