@@ -20,7 +20,9 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def address():
-    with serving(simulations=4) as (address, _):
+    with serving(simulations=4) as (address, server):
+        for base in (8, 3):  # what pages here would wait for
+            server.warm_up(base)
         yield address
 
 

@@ -56,7 +56,7 @@ def test_both_sizes_are_played_and_learnt(whole_run):
     small, large = (Rules(base).num_actions for base in (3, 4))
     sizes = {int(size): total for size, total in counters["sizes"].items()}
     assert sizes.keys() == {small, large}
-    assert min(sizes.values()) > 50
+    assert min(sizes.values()) > 20
     assert sum(sizes.values()) == counters["samples"]
     assert any(name.startswith("weights.auxiliary.") for name in arrays["learner.safetensors"])
     for base in (3, 4, 5):
