@@ -48,6 +48,15 @@ class Store:
         self.folder, self.tournament = folder, tournament
         self.done: dict[Ticket, tuple[bool, str]] = {}
         self._pairings = frozenset(tournament.pairings)
+        self.read()
+
+    def read(self) -> None:
+        """Take in what lies on the disk: after an interruption, too, that may have come between writing and noting.
+
+        Raises:
+            RecordError: the games are damaged, or of another tournament.
+        """
+        self.done.clear()
         for record in self.records() if self._games.exists() else ():
             self._note(record)
 

@@ -143,6 +143,7 @@ def tournament(
                     play(store, pool, test, live.update)
         except KeyboardInterrupt:
             stopped = True
+            store.read()
         show(report(store, name, elo, test), folder)
         if stopped:
             typer.echo(f"stopped; go on with: lifeline tournament --resume {folder}", err=True)
