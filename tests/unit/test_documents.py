@@ -47,7 +47,7 @@ def test_the_tutorial_runs_with_any_model_and_prints_what_it_shows(script, tmp_p
     board, thoughts, game, truth, matches = [answer for answer in printed if answer]
     assert board.splitlines()[:8] == shown[1].splitlines()[:8]
     assert re.fullmatch(
-        r"chance of the player to move: \d+%\n([a-e\dswap]{2,4} +trust +\d+%, wins +\d+%\n){4}", thoughts
+        r"chance of the player to move: \d+%\n(trust +\d+%, wins +\d+%: [a-e\dswap ]+\n){4}", thoughts
     )
     assert game.startswith("seat 1 has won\n")
     assert re.fullmatch(forms[3], truth)
