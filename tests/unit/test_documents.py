@@ -46,9 +46,7 @@ def test_the_tutorial_runs_with_any_model_and_prints_what_it_shows(script, tmp_p
     forms = [re.sub(r"\d+(\\\.\d+)?", r"[\\d.]+", re.escape(answer)) for answer in shown if answer]
     board, thoughts, game, truth, matches = [answer for answer in printed if answer]
     assert board.splitlines()[:8] == shown[1].splitlines()[:8]
-    assert re.fullmatch(
-        r"chance of the player to move: \d+%\n(trust +\d+%, wins +\d+%: [a-e\dswap ]+\n){4}", thoughts
-    )
+    assert re.fullmatch(r"chance of the player to move: \d+%\n(trust +\d+%, wins +\d+%: [a-e\dswap ]+\n){4}", thoughts)
     assert game.startswith("seat 1 has won\n")
     assert re.fullmatch(forms[3], truth)
     assert truth.endswith("of 19 positions\n")
