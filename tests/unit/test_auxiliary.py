@@ -125,7 +125,8 @@ def test_without_any_weight_there_are_no_heads():
 
 
 def test_a_learner_goes_on_with_its_heads():
-    torch.set_num_threads(1)  # as a run does: sums of several threads may differ in their last bits
+    """Bit for bit, though the threads of one have worked before and those of the other have not."""
+    torch.set_num_threads(1)  # as a run does
     config = LearnerConfig(batch_size=32, **ALL)
     one, other = (Learner([Rules(3)], SMALL, config, np.random.default_rng(0), seed, CPU) for seed in (0, 1))
     replay = filled()
