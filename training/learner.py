@@ -49,8 +49,8 @@ class _Threads:
         count = min(threads, batch_size) if replica.device.type == "cpu" else 1
         self._replica, self._batch_size = replica, batch_size
         self._shares = np.array_split(np.arange(batch_size), count)
-        # Said in each thread: else the first step of a new one adds up on several, in another order than all later ones,
-        # and a run that goes on would not have the same bits.
+        # Said in each thread: else the first step of a new one adds up on several, in another order than all later
+        # ones, and a run that goes on would not have the same bits.
         self._pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,))
 
     def gradients(
