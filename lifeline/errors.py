@@ -64,10 +64,10 @@ class ForfeitError(LifelineError):
 
 
 class MissingExtraError(LifelineError, ImportError):
-    """A module was imported without the optional packages it is made for.
+    """A module was imported, or a command given, without the optional packages it is made for.
 
     Args:
-        module: what was imported.
+        module: what was imported or given.
         package: what it needs and is not there.
         extra: the extra of this project that brings it.
     """

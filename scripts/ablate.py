@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -47,7 +48,7 @@ def train(plan: dict, name: str, overrides: list[str], seed: int, folder: Path, 
     command += ["--seed", str(seed), "--minutes", str(plan["minutes"])]
     command += [part for setting in settings for part in ("--set", setting)]
     if folder.exists():  # cut off: equal time means to begin anew
-        subprocess.run(["rm", "-rf", str(folder)], check=True)
+        shutil.rmtree(folder)
     print(f"{name}, seed {seed}: training on core {core}", flush=True)
     with folder.with_suffix(".log").open("w") as log:
         subprocess.run(command, stdout=log, stderr=log, check=True, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
@@ -115,7 +116,7 @@ def match(folder: Path, other: Path, rules, games: int, seed: int) -> list[float
 
 
 def elo(share: float) -> float:
-    """The difference that a share of wins stands for; half a game more for either keeps it finite."""
+    """The difference that a share of wins stands for: what `sprt.score_of` turns back."""
     return 400 * float(np.log10(share / (1 - share)))
 
 

@@ -39,7 +39,7 @@ LATE = 10**9
 
 
 class Counting(TorchEvaluator):
-    """Counts the positions it has judged, and the seconds that took."""
+    """Counts the positions it has judged."""
 
     rows = 0
 

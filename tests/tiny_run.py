@@ -1,6 +1,5 @@
 """A training run small enough for tests, in a process of its own as a user would start it."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -37,7 +36,6 @@ def start(*arguments):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
         preexec_fn=_listen,
     )
 

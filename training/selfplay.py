@@ -195,11 +195,8 @@ class SelfPlay:
         self._keys[...], self._plies[...] = state["keys"], state["plies"]
         self._random_plies[...] = state["random_plies"]
         self.games_dropped = int(state["dropped"][0])
-        self._resignation.start(np.arange(self._env.batch_size))
-        if "below" in state:  # not in checkpoints of before there were resignations
-            self._resignation.below[...], self._resignation.would_resign[...] = state["below"], state["would_resign"]
-        if "branch_count" in state:  # the same
-            self._starts.load_state(state)
+        self._resignation.below[...], self._resignation.would_resign[...] = state["below"], state["would_resign"]
+        self._starts.load_state(state)
 
 
 def surprise_of(target: npt.NDArray[np.float32], prior: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -66,8 +66,6 @@ GAME_FIELDS = {
     "resigned": np.int8,
     "would_resign": np.int8,
 }
-# Not in files of before there were resignations.
-_MAY_BE_MISSING = ("resigned", "would_resign")
 
 
 def by_size(games: Iterable[Trajectory]) -> list[list[Trajectory]]:
@@ -100,6 +98,6 @@ def unpack(arrays: Arrays) -> list[Trajectory]:
     for i, end in enumerate(ends):
         rows = slice(int(end - arrays["length"][i]), int(end))
         fields: dict[str, Any] = {name: arrays[name][rows] for name in PLY_FIELDS}
-        fields |= {name: int(arrays[name][i]) for name in GAME_FIELDS if name in arrays or name not in _MAY_BE_MISSING}
+        fields |= {name: int(arrays[name][i]) for name in GAME_FIELDS}
         games.append(Trajectory(**fields))
     return games

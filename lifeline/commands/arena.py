@@ -21,7 +21,7 @@ from lifeline.commands.options import (
     rules_of,
     workers_of,
 )
-from lifeline.errors import RunError
+from lifeline.errors import MissingExtraError, RunError
 from lifeline.rules import Rules
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def tournament(
         from training.tournament_store import create, locked, tournament_in
         from training.tournament_store import resume as go_on_with
     except ModuleNotFoundError as error:
-        raise RunError(f"tournaments need {error.name}, which is not installed: pip install '.[train]'") from None
+        raise MissingExtraError("a tournament", error.name, "train") from None
 
     if (resume is None) == (out is None):
         raise typer.BadParameter("name the tournament's folder: --out DIR to begin one, or --resume DIR")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lifeline.commands.options import BaseOption, OpeningOption
-from lifeline.errors import RunError
+from lifeline.errors import MissingExtraError
 from lifeline.rules import Rules
 
 if TYPE_CHECKING:
@@ -145,5 +145,5 @@ def _settings(command: str, config: Path, overrides: list[str] | None) -> Config
         import training.bench  # noqa: F401
         from training.config import load_config
     except ModuleNotFoundError as error:
-        raise RunError(f"bench {command} needs {error.name}, which is not installed: pip install '.[train]'") from None
+        raise MissingExtraError(f"bench {command}", error.name, "train") from None
     return load_config(config, tuple(overrides or []))

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lifeline.errors import ModelError, RunError
+from lifeline.errors import MissingExtraError, ModelError
 
 
 def export(
@@ -28,7 +28,7 @@ def export(
         from training.export import export_onnx, network_config_of
         from training.provenance import LICENCE, describe, find_source
     except ModuleNotFoundError as error:
-        raise RunError(f"export needs {error.name}, which is not installed: pip install '.[train]'") from None
+        raise MissingExtraError("export", error.name, "train") from None
     from dataclasses import asdict
 
     from lifeline.files import write_atomic

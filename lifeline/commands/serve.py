@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lifeline.errors import LifelineError, ModelError
+from lifeline.errors import MissingExtraError, ModelError
 
 _SHIPPED = Path("checkpoints")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -36,9 +36,10 @@ def serve(
         from lifeline.play.server_guard import LOOPBACK
         from lifeline.play.server_run import listen, uvicorn_server
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("starlette", "uvicorn"):
             raise
-        raise LifelineError("lifeline serve needs two packages more: pip install 'lifeline-zero[web]'") from None
+        raise MissingExtraError("lifeline serve", missing, "web") from None
     from lifeline.play.server_bots import load_bots
 
     bots = load_bots(_shipped() if model is None else model)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lifeline.commands.options import workers_of
-from lifeline.errors import RunError
+from lifeline.errors import MissingExtraError
 
 
 def train(
@@ -41,7 +41,7 @@ def train(
         from training.loop import Run
         from training.pack import unpack
     except ModuleNotFoundError as error:
-        raise RunError(f"training needs {error.name}, which is not installed: pip install '.[train]'") from None
+        raise MissingExtraError("training", error.name, "train") from None
 
     if resume is not None:
         if config is not None or seed is not None or init_from is not None:
@@ -83,7 +83,7 @@ def pack(
     try:
         from training.pack import pack as pack_run
     except ModuleNotFoundError as error:
-        raise RunError(f"pack needs {error.name}, which is not installed: pip install '.[train]'") from None
+        raise MissingExtraError("pack", error.name, "train") from None
     size = pack_run(run, out)
     typer.echo(f"{out}: {size / 1e6:.1f} MB")
 
@@ -97,7 +97,7 @@ def runs(
 
         from training.runs import list_runs, runs_table
     except ModuleNotFoundError as error:
-        raise RunError(f"runs needs {error.name}, which is not installed: pip install '.[train]'") from None
+        raise MissingExtraError("runs", error.name, "train") from None
     runs_table(Console(), list_runs(folder))
 
 

@@ -72,7 +72,7 @@ def test_a_port_that_is_taken_is_told_in_a_line(here):
 def test_without_its_packages_it_says_what_to_install(tmp_path):
     done = run_code(WITHOUT_WEB, "serve", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "lifeline: lifeline serve needs two packages more: pip install 'lifeline-zero[web]'\n"
+    assert done.stderr == "lifeline: lifeline serve needs starlette, which is not installed: pip install '.[web]'\n"
 
 
 def test_models_that_cannot_be_used_are_told(here, tmp_path):

@@ -104,5 +104,3 @@ def test_resigned_and_played_on_games_are_packed_and_those_of_before_are_read():
     games = plays(0.5, plies=15)
     assert {(g.resigned, g.would_resign) for g in games} == {(0, -1), (-1, 0)}
     assert [(g.resigned, g.would_resign) for g in unpack(pack(games))] == [(g.resigned, g.would_resign) for g in games]
-    old = {k: v for k, v in pack(games).items() if k not in ("resigned", "would_resign")}
-    assert {(g.resigned, g.would_resign) for g in unpack(old)} == {(-1, -1)}
