@@ -147,11 +147,14 @@ class SelfPlayConfig(_Section):
     cheap_simulations: int = Field(default=8, ge=2, le=100_000)
     """Leaves grown for each move at the other plies; below search.num_simulations."""
     temperature: float = Field(default=1.0, ge=0, le=100)
-    """PUCT: early in a game moves are drawn by their visits to the power of 1 / temperature; 0 = the best move."""
+    """PUCT: early in a game moves are drawn by their visits to the power of 1 / temperature; 0 = the best move. See
+    temperature_share."""
     temperature_share: float = Field(default=0.3, ge=0, le=10)
-    """PUCT: how long that is, in plies as a share of the number of cells."""
+    """How long games are varied, in plies as a share of the number of cells: so long PUCT draws moves, and Gumbel
+    search plays the move that its noise favours; then the best move is played, so that outcomes tell who wins between
+    good players. 10 = to the end."""
     final_temperature: float = Field(default=0.0, ge=0, le=100)
-    """PUCT: temperature from then on."""
+    """PUCT: temperature later on."""
     resign_below: float = Field(default=-1.0, ge=-1, le=0)
     """Root value for the player to move below which it gives up after its move, a loss being -1; -1 = never."""
     resign_plies: int = Field(default=3, ge=1, le=1000)
@@ -163,7 +166,7 @@ class SelfPlayConfig(_Section):
 
 # What only PUCT heeds: set beside Gumbel search it would be ignored, and so is refused.
 _PUCT_SEARCH = ("c_puct", "c_log", "c_base", "fpu_reduction", "fpu_value", "proves", "noise_share", "noise_total")
-_PUCT_SELFPLAY = ("temperature", "temperature_share", "final_temperature")
+_PUCT_SELFPLAY = ("temperature", "final_temperature")
 
 
 class StorageConfig(_Section):

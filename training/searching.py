@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -70,6 +71,7 @@ class GroupedSearch:
     """
 
     def __init__(self, rules: Rules, batch_size: int, groups: int, config: SearchConfig, evaluator: Evaluator) -> None:
+        self._gumbel = config.policy == "gumbel"
         sizes = [len(rows) for rows in np.array_split(np.arange(batch_size), groups)]
         self._borders = np.cumsum(sizes)[:-1]
         # Loud and quiet, of each group: a policy keeps what belongs to one search.
@@ -105,7 +107,8 @@ class GroupedSearch:
             keys: uint64 [B], the random stream of each game, a fresh one for each ply.
             num_simulations: leaves grown for each game, at least 2.
             noise: whether the search explores.
-            temperature: float64 [B], of the choice among visits; see `PuctPolicy`. Gumbel search has none.
+            temperature: float64 [B], of the choice among visits; see `PuctPolicy`. Gumbel search plays the action
+                that its noise favours where it is above 0, and that which the improved policy does where it is 0.
         """
         parts = np.split(temperature, self._borders)
         for search, (loud, quiet), part in zip(self._searches, self._policies, parts, strict=True):
@@ -113,6 +116,13 @@ class GroupedSearch:
             search.num_simulations = num_simulations
             if isinstance(search.policy, PuctPolicy):
                 search.policy.temperature = part
+        result = self._run(env, keys)
+        if self._gumbel:
+            best = np.where(result.actions < 0, -1, result.policy_target.argmax(axis=1))
+            result = replace(result, actions=np.where(temperature > 0, result.actions, best))
+        return result
+
+    def _run(self, env: BatchEnv, keys: UInt64Array) -> SearchResult:
         if self._pool is None:
             return self._searches[0].run(env, keys)
         states = np.split(env.gather(), self._borders)

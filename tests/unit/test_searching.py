@@ -184,6 +184,22 @@ def test_temperature_varies_the_games():
     assert len(moves(1.0)) > 4
 
 
+def test_gumbel_search_plays_what_its_noise_favours_early_and_the_best_later():
+    env, keys = middle_games(), np.arange(6, dtype=np.uint64)
+    search = GroupedSearch(RULES, 6, 2, SearchConfig(num_simulations=12), Hash())
+    drawn = search.run(env, keys, 12, True, np.ones(6))
+    best = search.run(env, keys, 12, True, np.zeros(6))
+    assert np.array_equal(drawn.policy_target, best.policy_target)
+    assert np.array_equal(best.actions, best.policy_target.argmax(axis=1))
+    assert (drawn.actions != best.actions).any()
+    mixed = search.run(env, keys, 12, True, np.array([1.0, 0.0] * 3))
+    assert np.array_equal(mixed.actions, np.where([True, False] * 3, drawn.actions, best.actions))
+    over = BatchEnv(RULES, 6)
+    over.step_random(np.full(6, 1000), np.array([3], np.uint64))
+    assert over.terminated.all()
+    assert (search.run(over, keys, 12, True, np.zeros(6)).actions == -1).all()
+
+
 def test_unfinished_games_go_on_from_their_state_with_everything_switched_on():
     one, other = selfplay(seed=1, **EVERYTHING), selfplay(seed=2, groups=2, **EVERYTHING)
     one.play(13)
@@ -192,13 +208,3 @@ def test_unfinished_games_go_on_from_their_state_with_everything_switched_on():
     other.load_state(state)
     other._rng.bit_generator.state = rng
     assert_equal_games(one.play(25), other.play(25))
-
-
-def test_states_of_before_there_were_resignations_are_taken():
-    one, other = selfplay(), selfplay(seed=2)
-    one.play(5)
-    other.play(3)
-    state = {k: v for k, v in one.state().items() if k not in ("below", "would_resign")}
-    other.load_state(state)
-    other._rng.bit_generator.state = one._rng.bit_generator.state
-    assert_equal_games(one.play(20), other.play(20))
