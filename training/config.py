@@ -155,6 +155,10 @@ class SelfPlayConfig(_Section):
     good players. 10 = to the end."""
     final_temperature: float = Field(default=0.0, ge=0, le=100)
     """PUCT: temperature later on."""
+    solve_nodes: int = Field(default=0, ge=0, le=1_000_000)
+    """The last plies of each finished game are solved, from behind, as long as so many positions are enough for each;
+    then the value target is the truth, also for the plies before the first of them, and the policy target of a won
+    position is on winning moves alone. 0 = none."""
     resign_below: float = Field(default=-1.0, ge=-1, le=0)
     """Root value for the player to move below which it gives up after its move, a loss being -1; -1 = never."""
     resign_plies: int = Field(default=3, ge=1, le=1000)

@@ -182,6 +182,7 @@ class Monitor:
             out["selfplay/plies_per_game"] = float(np.mean([len(g) + g.random_plies for g in games]))
             out |= self._targets(games)
             out |= self._resignations(games)
+            out |= self._solved(games)
             own = [g for g in games if g.random_plies == 0]
             if own:
                 swaps = [(g.actions == self._rules_of(g).swap_action).any() for g in own]
@@ -215,6 +216,21 @@ class Monitor:
         if self._mistaken:
             out["selfplay/resign_false_positives"] = float(np.mean(self._mistaken))
         return out
+
+    def _solved(self, games: Sequence[Trajectory]) -> dict[str, float]:
+        """Share of the plies that were solved, and of the games whose outcome was not that of the first of them."""
+        known = [np.flatnonzero(g.solved) for g in games]
+        plies = sum(map(len, known))
+        if not plies:
+            return {}
+        won = [
+            g.solved[k[0]] * (1 if g.to_play[k[0]] == 0 else -1) for g, k in zip(games, known, strict=True) if len(k)
+        ]
+        outcomes = [g.outcome for g, k in zip(games, known, strict=True) if len(k)]
+        return {
+            "selfplay/solved_share": plies / sum(map(len, games)),
+            "selfplay/outcome_not_solved_value": float(np.mean(np.not_equal(won, outcomes))),
+        }
 
     def _learnt(self, losses: Losses | None) -> dict[str, float]:
         if losses is None:

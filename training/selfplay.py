@@ -14,6 +14,7 @@ from lifeline.search.evaluator import Evaluator
 from lifeline.search.policy import SearchResult
 from lifeline.streams import UInt64Array, derive, draw_keys
 from training.config import SearchConfig, SelfPlayConfig
+from training.endgames import Endgames
 from training.resignation import Resignation
 from training.searching import GroupedSearch, num_groups, simulations_at
 from training.starts import Starts
@@ -56,6 +57,7 @@ class SelfPlay:
         self._search = GroupedSearch(rules, batch, num_groups(config, on_gpu), search, evaluator)
         self._starts = Starts(rules, config)
         self._resignation = Resignation(config, batch)
+        self._endgames = Endgames(rules, config.solve_nodes) if config.solve_nodes else None
         self._keys = np.zeros(batch, np.uint64)
         self._plies = np.zeros(batch, np.int64)
         self._random_plies = np.zeros(batch, np.int64)
@@ -151,8 +153,13 @@ class SelfPlay:
         """The finished game of a row; `resigned` is the seat that gave it up, -1 if it was played out."""
         length = int(self._plies[row])
         self._starts.remember(self._record["states"][row, :length], int(self._random_plies[row]), self._keys[row])
+        record = {name: array[row, :length].copy() for name, array in self._record.items()}
+        if self._endgames:
+            record["solved"], record["policy_targets"] = self._endgames.solve(
+                record["states"], record["policy_targets"]
+            )
         return Trajectory(
-            **{name: array[row, :length].copy() for name, array in self._record.items()},
+            **record,
             outcome=int(self._env.outcome[row]) if resigned < 0 else 2 * resigned - 1,
             random_plies=int(self._random_plies[row]),
             game_id=int(self._keys[row]),

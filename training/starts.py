@@ -52,14 +52,16 @@ class HeldOut:
 
     def _hash(self, stones: UInt64Array, states: UInt64Array) -> UInt64Array:
         colour = states[:, -1] & np.uint64(1)
-        sums = (stones.reshape(len(stones), -1) * self._weights[:-1]).sum(axis=1, dtype=np.uint64)
+        sums = (stones.reshape(len(stones), len(self._weights) - 1) * self._weights[:-1]).sum(axis=1, dtype=np.uint64)
         return np.asarray(sums + colour * self._weights[-1])
 
     def contains(self, states: UInt64Array) -> npt.NDArray[np.bool_]:
         """bool [B], whether models are graded on a position or a symmetric form of it."""
         if not len(self._sums):
             return np.zeros(len(states), np.bool_)
-        return np.isin(self._hash(self._stones(states), states), self._sums)
+        sums = self._hash(self._stones(states), states)
+        at = np.searchsorted(self._sums, sums)
+        return np.asarray(self._sums[np.minimum(at, len(self._sums) - 1)] == sums)
 
 
 @lru_cache(maxsize=16)

@@ -41,7 +41,7 @@ class Samples:
         policy_targets: float16 [M, A]; rows of zeros teach no policy.
         value_targets: float32 [M] in [0, 1], probability that the player to move wins.
         versions: int64 [M], of the weights each was made with.
-        root_values: float32 [M] in [-1, 1], the search's values for the player to move.
+        root_values: float32 [M] in [-1, 1], the search's values for the player to move, or the solver's.
         to_play: int8 [M], the seat to move.
         plies_left: int32 [M], so many of the samples behind each are the next plies of its game.
         weights: float32 [M], how often each is to be drawn, against 1 on average in its game.
@@ -97,14 +97,19 @@ def samples_of(trajectories: Sequence[Trajectory], root_value_share: float, surp
     """All plies of some games of one size of board, at least one, as samples.
 
     Args:
-        root_value_share: share of the search's value in the value target, in [0, 1]; the rest is the outcome.
+        root_value_share: share of the search's value in the value target, in [0, 1]; the rest is the outcome. Plies
+            that were solved have the solver's value.
         surprise_share: share of the weights given by surprise, in [0, 1]: in each game in proportion to how far the
             search's policy was from the network's. Source: KataGo, "policy surprise weighting" (Wu 2019 and after).
     """
     values, weights = [], []
     for t in trajectories:
-        won = np.where(t.to_play == 0, t.outcome, -t.outcome).astype(np.float32)
-        values.append((1 + (1 - root_value_share) * won + root_value_share * t.root_values) / 2)
+        seat = np.where(t.to_play == 0, 1, -1)
+        known = np.flatnonzero(t.solved)
+        # What is known of a position counts more than what came of it, also for the plies before.
+        outcome = int(t.solved[known[0]] * seat[known[0]]) if len(known) else t.outcome
+        value = (1 - root_value_share) * outcome * seat + root_value_share * t.root_values
+        values.append((1 + np.where(t.solved != 0, t.solved, value)) / 2)
         surprise = t.surprise.astype(np.float32)
         mean = float(surprise.mean())
         by_surprise = surprise / mean if mean > 0 else np.ones(len(t), np.float32)
@@ -114,7 +119,7 @@ def samples_of(trajectories: Sequence[Trajectory], root_value_share: float, surp
         policy_targets=np.concatenate([t.policy_targets for t in trajectories]),
         value_targets=np.concatenate(values).astype(np.float32),
         versions=np.concatenate([np.full(len(t), t.version) for t in trajectories]),
-        root_values=np.concatenate([t.root_values for t in trajectories]),
+        root_values=np.concatenate([np.where(t.solved != 0, t.solved, t.root_values) for t in trajectories]),
         to_play=np.concatenate([t.to_play for t in trajectories]),
         plies_left=np.concatenate([np.arange(len(t) - 1, -1, -1, dtype=np.int32) for t in trajectories]),
         weights=np.concatenate(weights).astype(np.float32),

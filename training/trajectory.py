@@ -24,6 +24,7 @@ class Trajectory:
             nats; 0 at plies that teach no policy.
         to_play: int8 [T], the seat to move.
         actions: int16 [T].
+        solved: int8 [T], +1 where the player to move is known to win, -1 where to lose, 0 where neither.
         outcome: +1 if seat 0 won, -1 if seat 1 did.
         random_plies: plies played at random before the first of these.
         game_id: a number no other game of the run has.
@@ -38,6 +39,7 @@ class Trajectory:
     surprise: npt.NDArray[np.float16]
     to_play: npt.NDArray[np.int8]
     actions: npt.NDArray[np.int16]
+    solved: npt.NDArray[np.int8]
     outcome: int
     random_plies: int
     game_id: int
@@ -57,6 +59,7 @@ PLY_FIELDS = {
     "surprise": np.float16,
     "to_play": np.int8,
     "actions": np.int16,
+    "solved": np.int8,
 }
 GAME_FIELDS = {
     "outcome": np.int8,

@@ -15,7 +15,7 @@ from training.trajectory import Trajectory
 RULES = Rules(3)
 
 
-def game(outcome=1, resigned=-1, would_resign=-1, version=0):
+def game(outcome=1, resigned=-1, would_resign=-1, version=0, solved=(0, 0)):
     """Two stones, the second of them without a policy target."""
     env = BatchEnv(RULES, 1)
     states = [encode_position(Position.start(RULES))]
@@ -29,6 +29,7 @@ def game(outcome=1, resigned=-1, would_resign=-1, version=0):
         surprise=np.zeros(2, np.float16),
         to_play=np.zeros(2, np.int8),
         actions=np.array([0, 9], np.int16),
+        solved=np.array(solved, np.int8),
         outcome=outcome,
         random_plies=0,
         game_id=1,
@@ -57,7 +58,10 @@ def shown(monkeypatch, tmp_path):
 
 def test_what_is_off_is_not_shown(shown):
     scalars = shown([game()])
-    assert not {"selfplay/resigned", "selfplay/full_searches", "selfplay/simulations"} & scalars.keys()
+    assert (
+        not {"selfplay/resigned", "selfplay/solved_share", "selfplay/full_searches", "selfplay/simulations"}
+        & scalars.keys()
+    )
 
 
 def test_the_entropy_of_targets_is_that_of_plies_that_have_one(shown):
@@ -80,6 +84,12 @@ def test_resignations_and_how_often_they_would_be_wrong_are_shown(shown, capsys)
     assert "would have resigned" not in capsys.readouterr().out
     shown([right] * 90 + [wrong] * 10, selfplay={"resign_below": -0.9})
     assert "would have resigned won 10 of 100 games" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_was_solved_and_how_often_it_came_otherwise_is_shown(shown):
+    scalars = shown([game(1, solved=(1, 1)), game(-1, solved=(0, 1)), game(1), game(1)])
+    assert scalars["selfplay/solved_share"] == 3 / 8
+    assert scalars["selfplay/outcome_not_solved_value"] == 0.5
 
 
 def test_the_record_of_a_resigned_game_says_so():

@@ -72,6 +72,7 @@ def game(num_actions=21, length=3, outcome=1, **changes):
         "surprise": np.array([0, 1, 5, 0, 0][:length], np.float16),
         "to_play": np.array([0, 0, 1, 0, 1][:length], np.int8),
         "actions": np.zeros(length, np.int16),
+        "solved": np.zeros(length, np.int8),
     }
     return Trajectory(**fields | changes, outcome=outcome, random_plies=0, game_id=1, version=4)
 
@@ -79,6 +80,12 @@ def game(num_actions=21, length=3, outcome=1, **changes):
 def test_value_targets_are_the_movers_chance_of_winning():
     assert samples_of([game()], 0.0, 0.0).value_targets.tolist() == [1, 1, 0]
     assert samples_of([game()], 0.5, 0.0).value_targets.tolist() == [0.875, 0.875, 0]
+
+
+def test_what_is_solved_counts_more_than_what_came_of_it():
+    known = game(solved=np.array([0, -1, 1], np.int8))
+    assert samples_of([known], 0.5, 0.0).value_targets.tolist() == [0.375, 0, 1]
+    assert samples_of([known], 0.5, 0.0).root_values.tolist() == [0.5, -1, 1]
 
 
 def test_weights_go_by_surprise_within_a_game():

@@ -1,0 +1,86 @@
+"""The last plies of games are taught by the truth, as far as the solver gets, whatever games came before."""
+
+import numpy as np
+import pytest
+
+from lifeline import Rules
+from lifeline.search.evaluator import UniformEvaluator
+from lifeline.solver import Solver
+from training.config import SearchConfig, SelfPlayConfig
+from training.endgames import Endgames
+from training.selfplay import SelfPlay
+from training.starts import held_out
+
+RULES = Rules(3)
+
+
+def games(solve_nodes=0, plies=45, rules=RULES, **settings):
+    config = SelfPlayConfig(batch_size=16, solve_nodes=solve_nodes, **settings)
+    search = SearchConfig(num_simulations=8)
+    return SelfPlay(rules, config, search, UniformEvaluator(), np.random.default_rng(3)).play(plies)
+
+
+def test_solved_plies_have_the_solvers_value_and_policies_on_winning_moves():
+    solver, solved, held = Solver(RULES, table_bits=18), 0, held_out(RULES)
+    for plain, game in zip(games(), games(500), strict=True):
+        assert np.array_equal(plain.states, game.states)
+        assert not plain.solved.any()
+        known = np.flatnonzero(game.solved)
+        if not len(known):
+            assert held.contains(game.states[-1:]).all()
+            continue
+        assert np.array_equal(plain.policy_targets[: known[0]], game.policy_targets[: known[0]])
+        for ply in known:
+            truth = solver.solve_state(game.states[ply])
+            assert game.solved[ply] == truth.value
+            target = game.policy_targets[ply].astype(np.float64)
+            assert target.sum() == pytest.approx(1, abs=2e-3)
+            if truth.value > 0:
+                assert set(np.flatnonzero(target)) <= set(truth.winning)
+            else:
+                assert np.array_equal(target, plain.policy_targets[ply].astype(np.float64))
+        rest = np.setdiff1d(np.arange(known[0], len(game)), known)
+        assert held.contains(game.states[rest]).all()
+        solved += len(known)
+    assert solved > 100
+
+
+def test_a_policy_target_keeps_its_proportions_among_the_moves_that_win():
+    """Up to a little that even the most unexpected of them gets."""
+    for game in games():
+        _, targets = Endgames(RULES, 300).solve(game.states, game.policy_targets)
+        for before, after in zip(game.policy_targets, targets, strict=True):
+            kept = np.flatnonzero(after)
+            expected = before[kept].astype(np.float64) + 1e-3
+            if not np.array_equal(before, after):
+                assert after[kept] == pytest.approx(expected / expected.sum(), abs=1e-3)
+
+
+def test_more_nodes_solve_more_and_nothing_hangs_on_the_games_before():
+    played = games(plies=60)
+    few, many, again = Endgames(RULES, 30), Endgames(RULES, 2000), Endgames(RULES, 30)
+    counts = np.zeros(2)
+    for game in played:
+        one, _ = few.solve(game.states, game.policy_targets)
+        two, _ = many.solve(game.states, game.policy_targets)
+        assert (two[one != 0] == one[one != 0]).all()
+        counts += [(one != 0).sum(), (two != 0).sum()]
+    for game in reversed(played):
+        assert np.array_equal(
+            again.solve(game.states, game.policy_targets)[0], few.solve(game.states, game.policy_targets)[0]
+        )
+    assert counts[1] > 1.2 * counts[0] > 0
+
+
+def test_plies_without_a_policy_target_get_none():
+    searched = games(200, full_search_share=0.5, cheap_simulations=4)
+    blank = [~g.policy_targets.any(axis=1) for g in searched]
+    assert any(b.any() for b in blank)
+    assert any((b & (g.solved != 0)).any() for b, g in zip(blank, searched, strict=True))
+
+
+@pytest.mark.parametrize("rules", [Rules(3, "weak_pie"), Rules(3, "komi_pie", komi=2), Rules(4)])
+def test_other_rules_are_solved_too(rules):
+    found = [g.solved for g in games(100, plies=70, rules=rules)]
+    assert found
+    assert all(s[-1] != 0 for s in found)

@@ -1,0 +1,62 @@
+"""The truth about the last plies of finished games, from the solver: what they teach in place of what was played."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lifeline.rules import Rules
+from lifeline.solver import Solver
+from training.starts import held_out
+
+
+class Endgames:
+    """Solves the plies of finished games from the last one backwards, as far as the solver gets.
+
+    What it finds in one game does not hang on the games before it. Positions that models are graded on, and their
+    symmetric forms, are taught by what was played, like those that it cannot solve.
+
+    Args:
+        rules: what is played.
+        max_nodes: positions searched for each ply at most.
+    Source: Leela Chess Zero rescores its games by endgame tables in the same way.
+    """
+
+    def __init__(self, rules: Rules, max_nodes: int) -> None:
+        # Each ply finds what those behind it have left in the table.
+        self._solver = Solver(rules, table_bits=max(10, (8 * max_nodes).bit_length()))
+        self._max_nodes = max_nodes
+        self._held_out = held_out(rules)
+
+    def solve(
+        self, states: npt.NDArray[np.uint64], policy_targets: npt.NDArray[np.float16]
+    ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float16]]:
+        """Solve the last plies of a game, up to the first one, from behind, that takes too many positions.
+
+        Args:
+            states: uint64 [T, K] before each ply.
+            policy_targets: float16 [T, A]; rows of zeros stay as they are.
+        Returns:
+            int8 [T]: +1 where the player to move wins, -1 where not, 0 where it is not known; and the policy targets,
+            in won positions without what is on other moves than those known to win.
+        """
+        solved, targets = np.zeros(len(states), np.int8), policy_targets.copy()
+        left_out = self._held_out.contains(states)
+        self._solver.forget()
+        for ply in range(len(states) - 1, -1, -1):
+            found = self._solver.solve_state(states[ply], max_nodes=self._max_nodes)
+            if found.value is None:
+                break
+            if left_out[ply]:
+                continue
+            solved[ply] = found.value
+            if found.known_winning and targets[ply].any():
+                targets[ply] = _only(targets[ply], np.array(found.known_winning))
+        return solved, targets
+
+
+def _only(target: npt.NDArray[np.float16], actions: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
+    """A policy target on these actions alone, in proportion to what it was, and evenly where it was next to nothing."""
+    kept = np.zeros(len(target), np.float32)
+    kept[actions] = target[actions].astype(np.float32) + 1e-3
+    return np.asarray((kept / kept.sum()).astype(np.float16))
