@@ -119,13 +119,15 @@ class Solver:
     Args:
         rules: what is played.
         table_bits: the table has 2**table_bits entries, of 8 (2 W + 2) bytes each.
+        symmetric: whether positions that a symmetry of the board takes into each other are taken for one. Saves most of
+            the work where the board is nearly empty; late in a game it costs more than it saves.
     """
 
-    def __init__(self, rules: Rules, table_bits: int = 21) -> None:
+    def __init__(self, rules: Rules, table_bits: int = 21, symmetric: bool = True) -> None:
         self.rules = rules
         self._spec = kernels.spec_of(rules)
         self._words = len(self._spec.words)
-        self._maps = _byte_maps(rules)
+        self._maps = _byte_maps(rules) if symmetric else _byte_maps(rules)[:0]
         self._table = np.zeros((1 << table_bits, 2 * self._words + 1), np.uint64)
         self._values = np.zeros(1 << table_bits, np.int8)
         # A game fills a cell or spends a point each turn, but for captures; deeper lines are cut as unknown.
@@ -335,9 +337,12 @@ class _Limits:
 
 @kernel
 def canonical_key(state, maps, key, spec):
-    """key[0] = black, white and meta of the state, seen through the symmetry that makes the stones least."""
+    """key[0] = black, white and meta of the state, seen through the symmetry that makes the stones least, if any."""
     num_words = len(spec.words)
-    for s in range(12):
+    if len(maps) == 0:
+        for i in range(2 * num_words):
+            key[0, i] = state[i]
+    for s in range(len(maps)):
         for i in range(2 * num_words):
             key[1, i] = ZERO
         for colour in range(2):

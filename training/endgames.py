@@ -24,7 +24,7 @@ class Endgames:
 
     def __init__(self, rules: Rules, max_nodes: int) -> None:
         # Each ply finds what those behind it have left in the table.
-        self._solver = Solver(rules, table_bits=max(10, (8 * max_nodes).bit_length()))
+        self._solver = Solver(rules, max(10, (8 * max_nodes).bit_length()), symmetric=False)
         self._max_nodes = max_nodes
         self._held_out = held_out(rules)
 

@@ -216,7 +216,7 @@ class Thinking:
         found = {}
         for row in np.flatnonzero(env.legal_action_mask.sum(axis=1) <= most).tolist():
             if self._solver is None:
-                self._solver = Solver(self._rules, _SOLVER_TABLE_BITS)
+                self._solver = Solver(self._rules, _SOLVER_TABLE_BITS, symmetric=False)
             self._solver.forget()  # what was asked before must not matter
             found[row] = self._solver.solve_state(env.gather(np.array([row]))[0], nodes, seconds)
         return found

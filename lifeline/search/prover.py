@@ -20,7 +20,7 @@ class SolverProver:
     """
 
     def __init__(self, rules: Rules, max_actions: int = 6) -> None:
-        self._solver, self._max_actions = Solver(rules, table_bits=max_actions + 2), max_actions
+        self._solver, self._max_actions = Solver(rules, max_actions + 2, symmetric=False), max_actions
 
     def prove(self, leaves: Env) -> npt.NDArray[np.int8]:
         """See `Prover.prove`."""

@@ -73,8 +73,9 @@ def test_rollout_search_agrees_with_minimax_on_late_positions():
         assert reached_value(position, choose_move(player, position, seed=1)) == minimax(position), position.text()
 
 
-def test_solver_agrees_with_minimax():
-    solver = Solver(RULES, table_bits=16)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_solver_agrees_with_minimax(symmetric):
+    solver = Solver(RULES, 16, symmetric)
     for position in late_positions(60, most_empty=8, seed=1000):
         solution = solver.solve(position)
         assert solution.value == minimax(position)
