@@ -35,6 +35,7 @@ from training.shards import ShardStore
 from training.sources import GameSource, LocalSource, resident_bytes
 from training.targets import samples_of
 from training.trajectory import Trajectory, by_size
+from training.weights_file import find_weights
 
 _STREAMS = ("selfplay", "learner", "weights")
 # Learner steps between two looks at the workers, however much it has to catch up.
@@ -110,20 +111,20 @@ class Run:
         """Begin a new run in a directory of its own.
 
         Args:
-            init_from: a checkpoint, or a run with one, whose weights it begins with.
+            init_from: a checkpoint, a run with one, or a file of weights, that it begins with.
 
         Raises:
             RunError: the directory is in use or cannot be written; see also `check_machine`.
             CheckpointError: the checkpoint is damaged, or its weights are those of another network.
         """
         check_machine(config, address)
-        first = checkpoint.find(init_from) if init_from else None
-        if first is not None and first.manifest.get("network") != config.network.model_dump(mode="json"):
-            raise CheckpointError(f"{first.path} has another network than this run: {first.manifest.get('network')}")
-        rundir.create(config, folder, str(first.path) if first else None)
+        first = find_weights(init_from) if init_from else None
+        if first is not None and first.network != config.network.model_dump(mode="json"):
+            raise CheckpointError(f"{first.source} has another network than this run: {first.network}")
+        rundir.create(config, folder, str(first.source) if first else None)
         run = cls(config, folder, console, address)
         if first is not None:
-            run.learner.start_from(first.weights())
+            run.learner.start_from(first.tensors)
             run.save(None)  # so that a run killed early still begins with them
         return run
 

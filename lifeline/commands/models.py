@@ -15,26 +15,32 @@ from lifeline.errors import MissingExtraError, ModelError
 
 def export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint's folder, or a run, of which the newest is taken.")],
-    out: Annotated[Path, typer.Option(help="The file to write, such as bot.onnx.")],
+    out: Annotated[Path, typer.Option(help="The file to write: .onnx to play by, .safetensors to train from.")],
     half: Annotated[bool, typer.Option("--half", help="Store the weights as float16: half as large.")] = False,
     licence: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Of the model; this project's own if not given.")
     ] = None,
     note: Annotated[str | None, typer.Option(metavar="TEXT", help="Anything that is to be said in the file.")] = None,
 ) -> None:
-    """Write a checkpoint's network into one file that plays on every board, checked against the network."""
+    """Write a checkpoint's network into one file that plays on every board, checked against the network.
+
+    As .safetensors only its weights, for `lifeline train --init-from`.
+    """
     try:
         from training import verify
         from training.export import export_onnx, network_config_of
         from training.provenance import LICENCE, describe, find_source
+        from training.weights_file import SUFFIX, export_weights
     except ModuleNotFoundError as error:
         raise MissingExtraError("export", error.name, "train") from None
     from dataclasses import asdict
 
     from lifeline.files import write_atomic
 
-    if out.suffix != ".onnx":
-        raise typer.BadParameter(f"--out must end in .onnx, by which players know a model, not {str(out)[:60]!r}")
+    if out.suffix not in (".onnx", SUFFIX):
+        raise typer.BadParameter(
+            f"--out must end in .onnx, by which players know a model, or in {SUFFIX}, not {str(out)[:60]!r}"
+        )
     if out.is_dir() or not out.parent.is_dir():
         raise ModelError(f"cannot write {out}: {'it is a directory' if out.is_dir() else 'there is no such directory'}")
     source = find_source(checkpoint)
@@ -55,11 +61,12 @@ def export(
     model = export_onnx(network, weights, entries, half)
     agreement = verify.compare(model, positions, wanted, _progress("ONNX Runtime"))
     typer.echo(agreement.line())
+    written = export_weights(network, weights, entries, half) if out.suffix == SUFFIX else model
     try:
-        write_atomic(out, model)
+        write_atomic(out, written)
     except OSError as error:
         raise ModelError(f"cannot write {out}: {error.strerror or error}") from None
-    typer.echo(f"{out}: {saved.path.name}, {network.blocks} blocks of {network.channels}, {len(model) / 1e6:.2f} MB")
+    typer.echo(f"{out}: {saved.path.name}, {network.blocks} blocks of {network.channels}, {len(written) / 1e6:.2f} MB")
 
 
 def _progress(name: str) -> Callable[[float], None] | None:

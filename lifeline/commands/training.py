@@ -31,7 +31,8 @@ def train(
         Path | None, typer.Option(metavar="RUN_DIR|FILE", help="Go on with this run, or with a packed one.")
     ] = None,
     init_from: Annotated[
-        Path | None, typer.Option(metavar="CHECKPOINT", help="Begin with the weights of a checkpoint or run.")
+        Path | None,
+        typer.Option(metavar="CHECKPOINT|FILE", help="Begin with the weights of a checkpoint or run, or of a file."),
     ] = None,
 ) -> None:
     """Train a bot by self-play. Ctrl-C saves and ends; --resume goes on."""

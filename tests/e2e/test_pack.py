@@ -78,6 +78,27 @@ def test_a_run_begins_from_the_weights_of_another(whole_run, tmp_path):
     assert "is no checkpoint" in err
 
 
+@pytest.mark.slow
+def test_a_run_begins_with_the_weights_of_a_file(tmp_path):
+    path = tmp_path / "some.safetensors"
+    settings = ["--set", "max_iterations=0", "--set", "evaluation.games=0"]
+    code, _, err = lifeline("train", write_config(tmp_path), *settings, "--run-dir", tmp_path / "first")
+    assert code == 0, err
+    code, _, err = lifeline("export", tmp_path / "first", "--out", path)
+    assert code == 0, err
+    code, _, err = lifeline(
+        "train", write_config(tmp_path), "--seed", "5", "--init-from", path, *settings, "--run-dir", tmp_path / "second"
+    )
+    assert code == 0, err
+    theirs, ours = newest(tmp_path / "first").weights(), newest(tmp_path / "second").weights()
+    assert all((theirs[name] == ours[name]).all() for name in theirs)
+    wide = write_config(tmp_path, network=TINY["network"] | {"channels": 16})
+    code, _, err = lifeline("train", wide, "--init-from", path, *settings, "--run-dir", tmp_path / "third")
+    assert code == 1
+    assert "another network" in err
+    assert not (tmp_path / "third").exists()
+
+
 def tar_of(**files):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:

@@ -1,12 +1,15 @@
 """`lifeline export`: what is written is the network it was made of, and says where it comes from; or nothing is."""
 
 import json
+import pickle
 import re
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+import safetensors
+import safetensors.torch
 import torch
 import typer
 from onnx import TensorProto
@@ -28,6 +31,7 @@ from training.export import export_onnx
 from training.network import Network
 from training.provenance import LICENCE
 from training.ratings import Pair
+from training.weights_file import export_weights, find_weights
 
 ROOT = Path(__file__).parents[2]
 TINY = NetworkConfig(blocks=1, channels=8, pool_every=1, head_channels=4, value_hidden=8)
@@ -351,3 +355,62 @@ def test_the_documentation_tells_the_truth(tmp_path, monkeypatch):
     assert "\n".join(rows) in text
     assert f"{len(OPERATORS)} operators" in text
     assert f"`lifeline_format` | {MODEL_FORMAT}:" in text
+
+
+def written(path, weights=None, metadata=(), half=False):
+    path.write_bytes(export_weights(TINY, lively_weights() if weights is None else weights, dict(metadata), half))
+    return path
+
+
+def test_weights_are_found_again_in_files_and_checkpoints(tmp_path):
+    path = written(tmp_path / "some.safetensors")
+    found = find_weights(path)
+    assert (found.source, found.network) == (path, TINY.model_dump(mode="json"))
+    assert all(torch.equal(found.tensors[name], tensor) for name, tensor in lively_weights().items())
+    half = find_weights(written(tmp_path / "half.safetensors", half=True)).tensors
+    for name, tensor in lively_weights().items():
+        assert half[name].dtype == torch.float32
+        assert torch.equal(half[name], tensor.half().float())
+    run = make_run(tmp_path / "run")
+    found = find_weights(run)
+    assert found.source.name == "iteration-00000040"
+    assert found.network == TINY.model_dump(mode="json")
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_export_writes_them_with_all_that_is_known(tmp_path, capsys, few_positions, half):
+    run, path = make_run(tmp_path / "run"), tmp_path / "bot.safetensors"
+    export(run, path, half=half, licence=None, note="of a test")
+    assert "bot.safetensors: iteration-00000040, 1 blocks of 8" in capsys.readouterr().out
+    with safetensors.safe_open(path, "pt") as file:
+        entries = file.metadata()
+        assert file.get_tensor("stem.weight").dtype == (torch.float16 if half else torch.float32)
+    assert entries["precision"] == ("float16" if half else "float32")
+    assert ("half_difference" in entries) == half
+    assert (entries["note"], entries["games"], entries["command"]) == ("of a test", "120", "lifeline train config.yaml")
+    assert find_weights(path).network == TINY.model_dump(mode="json")
+    with pytest.raises(typer.BadParameter, match="must end in"):
+        export(run, tmp_path / "bot.bin", half=half, licence=None, note=None)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.write_bytes(b""), "cannot read"),
+        (lambda path: path.write_bytes(pickle.dumps({"network": 1})), "cannot read"),
+        (lambda path: path.write_bytes(written(path).read_bytes()[:-100]), "cannot read"),
+        (lambda path: path.mkdir(), "cannot read"),
+        (lambda path: None, "cannot read .* No such file"),
+        (lambda path: safetensors.torch.save_file({"a": torch.zeros(2)}, path), "not the weights of a network"),
+        (lambda path: safetensors.torch.save_file({"a": torch.zeros(2)}, path, {"network": "["}), "not the weights"),
+        (lambda path: written(path, metadata={"observation_version": "1"}), "has observation_version '1'"),
+        (lambda path: written(path, lively_weights() | {"stem.bias": torch.full((8,), np.nan)}), "are not finite"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(tmp_path, make, message):
+    path = tmp_path / "some.safetensors"
+    make(path)
+    with pytest.raises(CheckpointError, match=message) as raised:
+        find_weights(path)
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
