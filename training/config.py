@@ -138,6 +138,9 @@ class SelfPlayConfig(_Section):
     branch_share: float = Field(default=0.0, ge=0, le=1)
     """Share of games that start with a random move in a position of an earlier game of the same worker, so that it
     knows how to answer moves it would not make. The three shares sum to 1 at most; the rest starts as the rules say."""
+    stray_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of games, however they start, in which each move is, up to a random moment, half of the time random; all
+    plies are searched and learnt, those before the last random move without the outcome."""
     ply_cap: int = Field(default=0, ge=0)
     """Plies after which a game is dropped with a warning; 0 = four times the number of cells, never met in practice."""
     full_search_share: float = Field(default=1.0, gt=0, le=1)

@@ -21,6 +21,7 @@ from training.learner import Losses
 from training.pictures import elo_curve_png, game_picture
 from training.ratings import Ratings
 from training.searching import simulations_at
+from training.targets import winners
 from training.trajectory import Trajectory
 
 # Seconds of the past that rates are taken over, between two writings of sample games, and between two pictures.
@@ -211,26 +212,24 @@ class Monitor:
         """Share of games given up, and how often that would have been wrong in those that were played on."""
         if self._config.selfplay.resign_below <= -1:
             return {}
-        self._mistaken.extend(2 * g.would_resign - 1 != g.outcome for g in games if g.would_resign >= 0)
+        told = [g for g in games if g.would_resign >= 0 and not g.strayed.any()]
+        self._mistaken.extend(2 * g.would_resign - 1 != g.outcome for g in told)
         out = {"selfplay/resigned": float(np.mean([g.resigned >= 0 for g in games]))}
         if self._mistaken:
             out["selfplay/resign_false_positives"] = float(np.mean(self._mistaken))
         return out
 
     def _solved(self, games: Sequence[Trajectory]) -> dict[str, float]:
-        """Share of the plies that were solved, and of the games whose outcome was not that of the first of them."""
-        known = [np.flatnonzero(g.solved) for g in games]
-        plies = sum(map(len, known))
+        """Share of the plies that were solved, and of the games whose outcome was not what the first of them says."""
+        plies = sum(int((g.solved != 0).sum()) for g in games)
         if not plies:
             return {}
-        won = [
-            g.solved[k[0]] * (1 if g.to_play[k[0]] == 0 else -1) for g, k in zip(games, known, strict=True) if len(k)
-        ]
-        outcomes = [g.outcome for g, k in zip(games, known, strict=True) if len(k)]
-        return {
-            "selfplay/solved_share": plies / sum(map(len, games)),
-            "selfplay/outcome_not_solved_value": float(np.mean(np.not_equal(won, outcomes))),
-        }
+        out = {"selfplay/solved_share": plies / sum(map(len, games))}
+        played = [g for g in games if g.solved.any() and not g.strayed.any()]
+        if played:
+            wrong = [winners(g)[np.flatnonzero(g.solved)[0]] != g.outcome for g in played]
+            out["selfplay/outcome_not_solved_value"] = float(np.mean(wrong))
+        return out
 
     def _learnt(self, losses: Losses | None) -> dict[str, float]:
         if losses is None:

@@ -18,6 +18,7 @@ from training.endgames import Endgames
 from training.resignation import Resignation
 from training.searching import GroupedSearch, num_groups, simulations_at
 from training.starts import Starts
+from training.straying import Straying
 from training.trajectory import PLY_FIELDS, Trajectory
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,8 @@ class SelfPlay:
         self._keys = np.zeros(batch, np.uint64)
         self._plies = np.zeros(batch, np.int64)
         self._random_plies = np.zeros(batch, np.int64)
+        self._straying = Straying(rules, config.stray_share)
+        self._stray_until = np.zeros(batch, np.int64)
         self._allocate(2 * rules.num_cells)
         self.games_dropped = self.evaluations = 0
         self.version = 0
@@ -81,6 +84,7 @@ class SelfPlay:
         self._keys[rows] = keys
         self._plies[rows] = 0
         self._random_plies[rows] = self._starts.begin(self._env, rows, keys)
+        self._stray_until[rows] = self._straying.until(keys)
         self._resignation.start(rows)
 
     def use(self, evaluator: Evaluator, version: int) -> None:
@@ -109,6 +113,10 @@ class SelfPlay:
         # One coin for all games: batches stay full.
         full = self._config.full_search_share >= 1 or self._rng.random() < self._config.full_search_share
         result = self._think(derive(self._keys, at + 1), full)
+        strays = self._straying.moves(
+            self._keys, self._random_plies + at, self._stray_until, self._env.legal_action_mask
+        )
+        actions = np.where(strays >= 0, strays, result.actions)
         resigning = self._resignation.judge(result.root_value, self._env.to_play, self._keys)
         for name, values in (
             ("states", self._env.gather()),
@@ -116,11 +124,12 @@ class SelfPlay:
             ("root_values", result.root_value),
             ("surprise", surprise_of(result.policy_target, self._search.root_prior) if full else np.float16(0)),
             ("to_play", self._env.to_play),
-            ("actions", result.actions),
+            ("actions", actions),
+            ("strayed", strays >= 0),
         ):
             self._record[name][rows, at] = values
         resigned = np.where(resigning, self._env.to_play, -1)
-        self._env.step(result.actions)
+        self._env.step(actions)
         self._plies += 1
         resigned[self._env.terminated] = -1
         over = self._env.terminated | (resigned >= 0)
@@ -201,6 +210,7 @@ class SelfPlay:
         self._env.scatter(None, state["env"])
         self._keys[...], self._plies[...] = state["keys"], state["plies"]
         self._random_plies[...] = state["random_plies"]
+        self._stray_until[...] = self._straying.until(self._keys)
         self.games_dropped = int(state["dropped"][0])
         self._resignation.below[...], self._resignation.would_resign[...] = state["below"], state["would_resign"]
         self._starts.load_state(state)

@@ -93,6 +93,19 @@ class Samples:
         return replace(self, **arrays, later=self.later and self.later.take(rows))
 
 
+def winners(game: Trajectory) -> npt.NDArray[np.int64]:
+    """Who wins from each ply on, as far as the rest of the game tells: int64 [T], +1 seat 0, -1 seat 1, 0 not known.
+
+    The next ply that is solved says it, or else the outcome; but nothing beyond a random move does.
+    """
+    length = len(game)
+    seat = np.where(game.to_play == 0, 1, -1)
+    tells = np.append((game.solved != 0) | (game.strayed != 0), True)
+    at = np.where(tells, np.arange(length + 1), length)
+    following = np.minimum.accumulate(at[::-1])[::-1][:length]
+    return np.append(game.solved * seat, game.outcome)[following]
+
+
 def samples_of(trajectories: Sequence[Trajectory], root_value_share: float, surprise_share: float) -> Samples:
     """All plies of some games of one size of board, at least one, as samples.
 
@@ -105,10 +118,9 @@ def samples_of(trajectories: Sequence[Trajectory], root_value_share: float, surp
     values, weights = [], []
     for t in trajectories:
         seat = np.where(t.to_play == 0, 1, -1)
-        known = np.flatnonzero(t.solved)
-        # What is known of a position counts more than what came of it, also for the plies before.
-        outcome = int(t.solved[known[0]] * seat[known[0]]) if len(known) else t.outcome
-        value = (1 - root_value_share) * outcome * seat + root_value_share * t.root_values
+        winner = winners(t)
+        root_share = np.where(winner == 0, 1, root_value_share)
+        value = (1 - root_share) * winner * seat + root_share * t.root_values
         values.append((1 + np.where(t.solved != 0, t.solved, value)) / 2)
         surprise = t.surprise.astype(np.float32)
         mean = float(surprise.mean())

@@ -25,6 +25,7 @@ class Trajectory:
         to_play: int8 [T], the seat to move.
         actions: int16 [T].
         solved: int8 [T], +1 where the player to move is known to win, -1 where to lose, 0 where neither.
+        strayed: int8 [T], 1 where the action was a random one, whatever the search said.
         outcome: +1 if seat 0 won, -1 if seat 1 did.
         random_plies: plies played at random before the first of these.
         game_id: a number no other game of the run has.
@@ -40,6 +41,7 @@ class Trajectory:
     to_play: npt.NDArray[np.int8]
     actions: npt.NDArray[np.int16]
     solved: npt.NDArray[np.int8]
+    strayed: npt.NDArray[np.int8]
     outcome: int
     random_plies: int
     game_id: int
@@ -60,6 +62,7 @@ PLY_FIELDS = {
     "to_play": np.int8,
     "actions": np.int16,
     "solved": np.int8,
+    "strayed": np.int8,
 }
 GAME_FIELDS = {
     "outcome": np.int8,

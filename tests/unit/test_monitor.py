@@ -30,6 +30,7 @@ def game(outcome=1, resigned=-1, would_resign=-1, version=0, solved=(0, 0)):
         to_play=np.zeros(2, np.int8),
         actions=np.array([0, 9], np.int16),
         solved=np.array(solved, np.int8),
+        strayed=np.zeros(2, np.int8),
         outcome=outcome,
         random_plies=0,
         game_id=1,

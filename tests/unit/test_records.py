@@ -364,6 +364,7 @@ def test_self_play_games_have_records_that_hold():
         to_play=np.array(seats[2:], np.int8),
         actions=np.array([RULES.board.cell(m) if m != "swap" else 19 for m in RECORD.moves[2:]], np.int16),
         solved=np.zeros(count - 2, np.int8),
+        strayed=np.zeros(count - 2, np.int8),
         outcome=1 - 2 * RECORD.result.winner,
         random_plies=2,
         game_id=2**64 - 1,

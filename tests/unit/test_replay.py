@@ -8,7 +8,7 @@ import pytest
 from lifeline import Rules
 from training.config import LearnerConfig, ReplayConfig
 from training.replay import Replay, ReplayBuffer, window_of
-from training.targets import Samples, samples_of
+from training.targets import Samples, samples_of, winners
 from training.trajectory import Trajectory, by_size
 
 
@@ -73,6 +73,7 @@ def game(num_actions=21, length=3, outcome=1, **changes):
         "to_play": np.array([0, 0, 1, 0, 1][:length], np.int8),
         "actions": np.zeros(length, np.int16),
         "solved": np.zeros(length, np.int8),
+        "strayed": np.zeros(length, np.int8),
     }
     return Trajectory(**fields | changes, outcome=outcome, random_plies=0, game_id=1, version=4)
 
@@ -86,6 +87,16 @@ def test_what_is_solved_counts_more_than_what_came_of_it():
     known = game(solved=np.array([0, -1, 1], np.int8))
     assert samples_of([known], 0.5, 0.0).value_targets.tolist() == [0.375, 0, 1]
     assert samples_of([known], 0.5, 0.0).root_values.tolist() == [0.5, -1, 1]
+
+
+def test_nothing_beyond_a_random_move_tells_who_wins():
+    strayed = game(strayed=np.array([0, 1, 0], np.int8))
+    assert winners(strayed).tolist() == [0, 0, 1]
+    assert samples_of([strayed], 0.5, 0.0).value_targets.tolist() == [0.75, 0.75, 0]
+    solved = game(strayed=np.array([0, 1, 0], np.int8), solved=np.array([0, -1, 0], np.int8))
+    assert winners(solved).tolist() == [-1, -1, 1]
+    long = game(length=5, strayed=np.array([0, 1, 0, 0, 0], np.int8), solved=np.array([0, 0, 0, 1, 0], np.int8))
+    assert winners(long).tolist() == [0, 0, 1, 1, 1]
 
 
 def test_weights_go_by_surprise_within_a_game():

@@ -17,6 +17,7 @@ def game(number, length=5, num_actions=21):
         to_play=np.zeros(length, np.int8),
         actions=np.arange(length, dtype=np.int16),
         solved=np.full(length, 1, np.int8),
+        strayed=np.full(length, 1, np.int8),
         outcome=-1,
         random_plies=2,
         game_id=2**63 + number,
