@@ -76,7 +76,8 @@ def main():
     for name, measure in (("gtp", gtp), ("serve", serve)):
         times = [measure(arguments) for _ in range(arguments.repeats + 1)][1:]
         median, low, high = statistics.median(times), min(times), max(times)
-        print(f"{name:6} base {arguments.base}, {arguments.simulations} simulations: {median:.2f} s ({low:.2f}-{high:.2f})")
+        asked = f"base {arguments.base}, {arguments.simulations} simulations"
+        print(f"{name:6} {asked}: {median:.2f} s ({low:.2f}-{high:.2f})")
 
 
 if __name__ == "__main__":
