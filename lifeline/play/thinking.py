@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Positions that the solver may search for each simulation, and at most: about as long as the simulation takes with a
 # small network.
-_SOLVER_NODES = 8
+_SOLVER_NODES = 32
 _MOST_SOLVER_NODES = 20_000
 # Legal actions up to which it is asked under a limit of time. Under one of positions it is asked where these are more
 # than two to the power of the actions: so it finishes in about nine cases of ten.
@@ -35,7 +35,7 @@ _SOLVER_TABLE_BITS = 16
 _SOLVER_SHARE = 0.25
 # Legal actions up to which leaves are solved: by so many simulations, and by time, where a network has usually more to
 # do than the small one by which the first number was found.
-_PROVE = 6
+_PROVE = 7
 _TIMED_PROVE = 8
 # What trees that are kept may take together, in bytes.
 _MOST_BYTES = 400_000_000
