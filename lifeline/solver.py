@@ -1,7 +1,7 @@
 """Exact values of small boards and endgames: depth-first search for a win, with a transposition table.
 
 A position is won for the player to move or lost, so the search only ever asks whether some move wins. Positions that a
-symmetry of the board takes into each other share one entry of the table.
+symmetry of the board takes into each other share one entry of the table, unless they are not worth looking for.
 """
 
 from __future__ import annotations

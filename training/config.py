@@ -160,15 +160,16 @@ class SelfPlayConfig(_Section):
     """PUCT: temperature later on."""
     solve_nodes: int = Field(default=0, ge=0, le=1_000_000)
     """The last plies of each finished game are solved, from behind, as long as so many positions are enough for each;
-    then the value target is the truth, also for the plies before the first of them, and the policy target of a won
-    position is on winning moves alone. 0 = none."""
+    then the value target is the truth, what is known of the first of them takes the place of the outcome for those
+    before, and the policy target of a won position has nothing on losing moves. 0 = none."""
     resign_below: float = Field(default=-1.0, ge=-1, le=0)
     """Root value for the player to move below which it gives up after its move, a loss being -1; -1 = never."""
     resign_plies: int = Field(default=3, ge=1, le=1000)
     """Own plies in a row that its value must have been so low."""
     resign_play_on: float = Field(default=0.1, ge=0, le=1)
-    """Share of games that are played on all the same. Among them TensorBoard counts how often whoever would have given
-    up has won: selfplay/resign_false_positives. Above a few hundredths, resign_below is too high."""
+    """Share of games that are played on all the same. Among those that did not stray TensorBoard counts how
+    often whoever would have given up has won: selfplay/resign_false_positives. Above a few hundredths, resign_below is
+    too high."""
 
 
 # What only PUCT heeds: set beside Gumbel search it would be ignored, and so is refused.

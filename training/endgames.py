@@ -5,16 +5,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from lifeline.env import BatchEnv
 from lifeline.rules import Rules
 from lifeline.solver import Solver
 from training.starts import held_out
+
+# The table is cleared for each game, which takes a millisecond for so many entries.
+_MAX_TABLE_BITS = 18
 
 
 class Endgames:
     """Solves the plies of finished games from the last one backwards, as far as the solver gets.
 
     What it finds in one game does not hang on the games before it. Positions that models are graded on, and their
-    symmetric forms, are taught by what was played, like those that it cannot solve.
+    symmetric forms, are left out: they are taught by how the game went on, like those that it cannot solve.
 
     Args:
         rules: what is played.
@@ -24,23 +28,28 @@ class Endgames:
 
     def __init__(self, rules: Rules, max_nodes: int) -> None:
         # Each ply finds what those behind it have left in the table.
-        self._solver = Solver(rules, max(10, (8 * max_nodes).bit_length()), symmetric=False)
+        self._solver = Solver(rules, min(max(10, (8 * max_nodes).bit_length()), _MAX_TABLE_BITS), symmetric=False)
         self._max_nodes = max_nodes
         self._held_out = held_out(rules)
 
+    def warm_up(self) -> None:
+        """Have the kernels compiled that it needs."""
+        start = BatchEnv(self._solver.rules, 1).gather()
+        self.solve(start, np.zeros((1, self._solver.rules.num_actions), np.float16))
+
     def solve(
         self, states: npt.NDArray[np.uint64], policy_targets: npt.NDArray[np.float16]
-    ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float16]]:
+    ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float16], npt.NDArray[np.float32]]:
         """Solve the last plies of a game, up to the first one, from behind, that takes too many positions.
 
         Args:
             states: uint64 [T, K] before each ply.
             policy_targets: float16 [T, A]; rows of zeros stay as they are.
         Returns:
-            int8 [T]: +1 where the player to move wins, -1 where not, 0 where it is not known; and the policy targets,
-            in won positions without what is on other moves than those known to win.
+            int8 [T]: +1 where the player to move wins, -1 where not, 0 where it is not known; the policy targets, in
+            won positions without what is on moves that lose; and float32 [T], the share of each that was kept.
         """
-        solved, targets = np.zeros(len(states), np.int8), policy_targets.copy()
+        solved, targets, kept = np.zeros(len(states), np.int8), policy_targets.copy(), np.ones(len(states), np.float32)
         left_out = self._held_out.contains(states)
         self._solver.forget()
         for ply in range(len(states) - 1, -1, -1):
@@ -51,8 +60,10 @@ class Endgames:
                 continue
             solved[ply] = found.value
             if found.known_winning and targets[ply].any():
-                targets[ply] = _only(targets[ply], np.array(found.known_winning))
-        return solved, targets
+                good = np.array([*found.known_winning, *found.undecided])
+                kept[ply] = targets[ply][good].astype(np.float32).sum()
+                targets[ply] = _only(targets[ply], good)
+        return solved, targets, kept
 
 
 def _only(target: npt.NDArray[np.float16], actions: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:

@@ -23,6 +23,7 @@ from training.arena import MatchResult, play_match
 from training.config import Config, SelfPlayConfig
 from training.console import LiveConsole
 from training.devices import count_gpus, describe_devices, place
+from training.endgames import Endgames
 from training.evaluation import Contestant, RatingBook, Schedule, rate
 from training.export import export_onnx
 from training.learner import Learner, Losses, rate_at
@@ -120,7 +121,9 @@ class Run:
         check_machine(config, address)
         first = find_weights(init_from) if init_from else None
         if first is not None and first.network != config.network.model_dump(mode="json"):
-            raise CheckpointError(f"{first.source} has another network than this run: {first.network}")
+            raise CheckpointError(f"{first.source} has another network than this run: {str(first.network)[:300]}")
+        if first is not None:
+            first.fit(config.network)
         rundir.create(config, folder, str(first.source) if first else None)
         run = cls(config, folder, console, address)
         if first is not None:
@@ -217,9 +220,16 @@ class Run:
         if self.config.workers == 0:
             return LocalSource(self.config, self._rngs["selfplay"], self.device, self.threads)
         # Compiled once here, so that the workers find the kernels in the cache.
-        one = SelfPlayConfig(batch_size=1, random_opening_share=0, random_start_share=1)
+        one = SelfPlayConfig(
+            batch_size=1,
+            random_opening_share=0,
+            random_start_share=1,
+            stray_share=float(self.config.selfplay.stray_share > 0),
+        )
         for rules in self.config.game.sizes():
             SelfPlay(rules, one, self.config.search, UniformEvaluator(), np.random.default_rng(0)).play(1)
+            if self.config.selfplay.solve_nodes:
+                Endgames(rules, 1).warm_up()
         from training.workers import Cluster
 
         cluster = Cluster(self.config, self._address, session, self._placement.worker_gpus)

@@ -124,7 +124,7 @@ class Monitor:
         self._past.append((now, figures))
         while len(self._past) > 2 and now - self._past[0][0] > _RATES_OVER:
             self._past.popleft()
-        self._recent.extend(games)
+        self._recent.extend(g for g in games if not g.strayed.any())
         scalars = self._scalars(figures, games) | self._learnt(losses)
         newest = _models(ratings)[-1:]
         if newest:
@@ -184,7 +184,7 @@ class Monitor:
             out |= self._targets(games)
             out |= self._resignations(games)
             out |= self._solved(games)
-            own = [g for g in games if g.random_plies == 0]
+            own = [g for g in games if g.random_plies == 0 and not g.strayed.any()]
             if own:
                 swaps = [(g.actions == self._rules_of(g).swap_action).any() for g in own]
                 out["selfplay/first_seat_wins"] = float(np.mean([g.outcome > 0 for g in own]))

@@ -38,6 +38,7 @@ class ReplayBuffer:
             "root_values": np.zeros(0, np.float32),
             "to_play": np.zeros(0, np.int8),
             "plies_left": np.zeros(0, np.int32),
+            "plies_ahead": np.zeros(0, np.int32),
             "weights": np.zeros(0, np.float32),
         }
         self.total = 0
@@ -92,11 +93,11 @@ class ReplayBuffer:
         return np.concatenate(kept)
 
     def _later(self, samples: Samples, numbers: npt.NDArray[np.int64], horizon: int) -> Later:
-        """How the games of drawn samples went on: what is behind a sample is the rest of its game."""
+        """How games went on behind drawn samples, up to the next random move: the rest of its game follows a sample."""
         capacity = self._config.capacity
-        following = (numbers + (samples.plies_left > 0)) % capacity
-        replies = np.where(samples.plies_left[:, None] > 0, self._arrays["policy_targets"][following], np.float16(0))
-        at = (numbers + np.minimum(horizon, samples.plies_left)) % capacity
+        following = (numbers + (samples.plies_ahead > 0)) % capacity
+        replies = np.where(samples.plies_ahead[:, None] > 0, self._arrays["policy_targets"][following], np.float16(0))
+        at = (numbers + np.minimum(horizon, samples.plies_ahead)) % capacity
         same = self._arrays["to_play"][at] == samples.to_play
         values = (1 + np.where(same, 1, -1) * self._arrays["root_values"][at]) / 2
         return Later(replies, self._arrays["states"][at], np.clip(values, 0, 1).astype(np.float32), samples.plies_left)

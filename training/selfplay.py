@@ -164,9 +164,11 @@ class SelfPlay:
         self._starts.remember(self._record["states"][row, :length], int(self._random_plies[row]), self._keys[row])
         record = {name: array[row, :length].copy() for name, array in self._record.items()}
         if self._endgames:
-            record["solved"], record["policy_targets"] = self._endgames.solve(
+            record["solved"], record["policy_targets"], kept = self._endgames.solve(
                 record["states"], record["policy_targets"]
             )
+            # The divergence from what was expected grows by what was taken away.
+            record["surprise"] = (record["surprise"] - np.log(np.maximum(kept, 1e-3))).astype(np.float16)
         return Trajectory(
             **record,
             outcome=int(self._env.outcome[row]) if resigned < 0 else 2 * resigned - 1,
@@ -183,6 +185,7 @@ class SelfPlay:
         played = np.arange(longest) < self._plies[:, None]
         return {
             "env": self._env.gather(),
+            "begun": np.array([self._begun]),
             "keys": self._keys.copy(),
             "plies": self._plies.copy(),
             "random_plies": self._random_plies.copy(),
@@ -201,7 +204,7 @@ class SelfPlay:
 
     def load_state(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Go on from what `state` gave."""
-        self._begun = True
+        self._begun = bool(state["begun"][0])
         longest = state["record_states"].shape[1]
         if longest > self._record["states"].shape[1]:
             self._allocate(longest)

@@ -47,7 +47,9 @@ class Shard:
             raise CheckpointError(f"{self.path} is damaged: its SHA-256 sum is not the one in its name")
         try:
             return unpack(safetensors.numpy.load(data))
-        except (SafetensorError, KeyError, ValueError) as error:
+        except KeyError as error:
+            raise CheckpointError(f"{self.path} was written by another version of this program: no {error}") from None
+        except (SafetensorError, ValueError) as error:
             raise CheckpointError(f"{self.path} holds no games: {error}") from None
 
 

@@ -20,7 +20,7 @@ _RANDOM = 0.5
 # Beyond the cells, plies up to which a game may stray.
 _BEYOND = 5
 # Counters of the streams used here, far from those of the plies.
-_BEGIN, _MOVE = 1 << 40, 1 << 41
+_BEGIN, _MOVE = 1 << 42, 1 << 43
 
 
 class Straying:

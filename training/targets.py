@@ -44,6 +44,7 @@ class Samples:
         root_values: float32 [M] in [-1, 1], the search's values for the player to move, or the solver's.
         to_play: int8 [M], the seat to move.
         plies_left: int32 [M], so many of the samples behind each are the next plies of its game.
+        plies_ahead: int32 [M], so many of them were not played at random, nor come behind a random move.
         weights: float32 [M], how often each is to be drawn, against 1 on average in its game.
         later: how their games went on, where it was asked for.
     """
@@ -55,6 +56,7 @@ class Samples:
     root_values: npt.NDArray[np.float32]
     to_play: npt.NDArray[np.int8]
     plies_left: npt.NDArray[np.int32]
+    plies_ahead: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
     later: Later | None = None
 
@@ -75,6 +77,7 @@ class Samples:
             root_values=2 * value_targets - 1,
             to_play=np.zeros(count, np.int8),
             plies_left=np.zeros(count, np.int32),
+            plies_ahead=np.zeros(count, np.int32),
             weights=np.ones(count, np.float32),
         )
 
@@ -106,6 +109,13 @@ def winners(game: Trajectory) -> npt.NDArray[np.int64]:
     return np.append(game.solved * seat, game.outcome)[following]
 
 
+def plies_ahead(game: Trajectory) -> npt.NDArray[np.int32]:
+    """How many plies behind each ply come of moves that were chosen, not drawn at random: int32 [T]."""
+    length = len(game)
+    at = np.where(game.strayed != 0, np.arange(length), length - 1)
+    return (np.minimum.accumulate(at[::-1])[::-1] - np.arange(length)).astype(np.int32)
+
+
 def samples_of(trajectories: Sequence[Trajectory], root_value_share: float, surprise_share: float) -> Samples:
     """All plies of some games of one size of board, at least one, as samples.
 
@@ -134,5 +144,6 @@ def samples_of(trajectories: Sequence[Trajectory], root_value_share: float, surp
         root_values=np.concatenate([np.where(t.solved != 0, t.solved, t.root_values) for t in trajectories]),
         to_play=np.concatenate([t.to_play for t in trajectories]),
         plies_left=np.concatenate([np.arange(len(t) - 1, -1, -1, dtype=np.int32) for t in trajectories]),
+        plies_ahead=np.concatenate([plies_ahead(t) for t in trajectories]),
         weights=np.concatenate(weights).astype(np.float32),
     )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -18,9 +19,11 @@ from lifeline.observation import OBSERVATION_VERSION
 from lifeline.version import __version__
 from training import checkpoint
 from training.config import NetworkConfig
+from training.network import Network
 
 SUFFIX = ".safetensors"
 _MAX_BYTES = 1_000_000_000
+_DTYPES = ("F16", "BF16", "F32")
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,24 @@ class Weights:
 
     Attributes:
         source: where they come from.
-        network: the size of the network, as JSON values.
+        network: the size of the network, as JSON values; None where a checkpoint does not say.
         tensors: float32, by name.
     """
 
     source: Path
-    network: object
+    network: dict[str, Any] | None
     tensors: Mapping[str, Tensor]
+
+    def fit(self, network: NetworkConfig) -> None:
+        """See that these are the weights of such a network.
+
+        Raises:
+            CheckpointError: they are not.
+        """
+        wanted = {name: tensor.shape for name, tensor in Network(network).state_dict().items()}
+        bad = next((n for n, shape in wanted.items() if n not in self.tensors or self.tensors[n].shape != shape), None)
+        if bad is not None:
+            raise CheckpointError(f"{self.source}: the weights do not fit this network: {bad}")
 
 
 def export_weights(
@@ -63,20 +77,26 @@ def find_weights(path: Path) -> Weights:
     if path.suffix != SUFFIX:
         found = checkpoint.find(path)
         return Weights(found.path, found.manifest.get("network"), found.weights())
+    none = f"{path}: not the weights of a network of this project"
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise CheckpointError(f"{path}: larger than any network's weights")
         with safetensors.safe_open(path, "pt") as file:
-            entries = file.metadata() or {}
-            tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        network = json.loads(entries["network"])
-    except (OSError, safetensors.SafetensorError) as error:
-        raise CheckpointError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except (KeyError, ValueError, RecursionError):
-        raise CheckpointError(f"{path}: not the weights of a network of this project") from None
+            entries, names = file.metadata() or {}, list(file.keys())
+            if any(file.get_slice(name).get_dtype() not in _DTYPES for name in names):
+                raise CheckpointError(none)
+            tensors = {name: file.get_tensor(name).float() for name in names}
+        network = NetworkConfig.model_validate(json.loads(entries["network"])).model_dump(mode="json")
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path}: {error.strerror or type(error).__name__}") from None
+    except safetensors.SafetensorError as error:
+        raise CheckpointError(f"cannot read {path}: {ascii(str(error))[1:100]}") from None
+    except (KeyError, ValueError, TypeError, RecursionError, RuntimeError):  # what torch makes of absurd shapes
+        raise CheckpointError(none) from None
     version = entries.get(OBSERVATION_KEY)
     if version != str(OBSERVATION_VERSION):
-        raise CheckpointError(f"{path} has observation_version {version!r}; this version reads {OBSERVATION_VERSION}")
+        told = None if version is None else version[:20]
+        raise CheckpointError(f"{path} has observation_version {told!r}; this version reads {OBSERVATION_VERSION}")
     bad = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
     if bad is not None:
         raise CheckpointError(f"{path}: the weights are not finite: {bad[:60]!r}")

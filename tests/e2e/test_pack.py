@@ -5,6 +5,7 @@ import json
 import tarfile
 
 import pytest
+import safetensors.numpy
 import yaml
 
 from tiny_run import TINY, lifeline, write_config
@@ -96,6 +97,13 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path):
     code, _, err = lifeline("train", wide, "--init-from", path, *settings, "--run-dir", tmp_path / "third")
     assert code == 1
     assert "another network" in err
+    assert not (tmp_path / "third").exists()
+    with safetensors.safe_open(path, "np") as file:
+        safetensors.numpy.save_file({"a": file.get_tensor("stem.bias")}, path, file.metadata())
+    settings += ["--run-dir", tmp_path / "third"]
+    code, _, err = lifeline("train", write_config(tmp_path), "--init-from", path, *settings)
+    assert code == 1
+    assert "do not fit this network" in err
     assert not (tmp_path / "third").exists()
 
 

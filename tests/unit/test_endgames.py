@@ -20,8 +20,9 @@ def games(solve_nodes=0, plies=45, rules=RULES, **settings):
     return SelfPlay(rules, config, search, UniformEvaluator(), np.random.default_rng(3)).play(plies)
 
 
-def test_solved_plies_have_the_solvers_value_and_policies_on_winning_moves():
-    solver, solved, held = Solver(RULES, table_bits=18), 0, held_out(RULES)
+def test_solved_plies_have_the_solvers_value_and_policies_without_losing_moves():
+    solver, held = Solver(RULES, table_bits=18), held_out(RULES)
+    solved, taught, exact = 0, 0, 0
     for plain, game in zip(games(), games(500), strict=True):
         assert np.array_equal(plain.states, game.states)
         assert not plain.solved.any()
@@ -33,24 +34,29 @@ def test_solved_plies_have_the_solvers_value_and_policies_on_winning_moves():
         for ply in known:
             truth = solver.solve_state(game.states[ply])
             assert game.solved[ply] == truth.value
-            target = game.policy_targets[ply].astype(np.float64)
+            target, before = (g.policy_targets[ply].astype(np.float64) for g in (game, plain))
             assert target.sum() == pytest.approx(1, abs=2e-3)
-            if truth.value > 0:
-                assert set(np.flatnonzero(target)) <= set(truth.winning)
-            else:
-                assert np.array_equal(target, plain.policy_targets[ply].astype(np.float64))
+            if truth.value < 0:
+                assert np.array_equal(target, before)
+                continue
+            assert set(np.flatnonzero(target)) >= set(truth.winning)  # and what a limit left open
+            assert target[list(truth.winning)].sum() > before[list(truth.winning)].sum() - 1e-2
+            taught += 1
+            exact += set(np.flatnonzero(target)) == set(truth.winning)
         rest = np.setdiff1d(np.arange(known[0], len(game)), known)
         assert held.contains(game.states[rest]).all()
         solved += len(known)
     assert solved > 100
+    assert exact > 0.6 * taught > 20
 
 
 def test_a_policy_target_keeps_its_proportions_among_the_moves_that_win():
     """Up to a little that even the most unexpected of them gets."""
     for game in games():
-        _, targets = Endgames(RULES, 300).solve(game.states, game.policy_targets)
-        for before, after in zip(game.policy_targets, targets, strict=True):
+        _, targets, share = Endgames(RULES, 300).solve(game.states, game.policy_targets)
+        for before, after, of in zip(game.policy_targets, targets, share, strict=True):
             kept = np.flatnonzero(after)
+            assert of == pytest.approx(before[kept].astype(np.float64).sum(), abs=3e-3)
             expected = before[kept].astype(np.float64) + 1e-3
             if not np.array_equal(before, after):
                 assert after[kept] == pytest.approx(expected / expected.sum(), abs=1e-3)
@@ -61,8 +67,8 @@ def test_more_nodes_solve_more_and_nothing_hangs_on_the_games_before():
     few, many, again = Endgames(RULES, 30), Endgames(RULES, 2000), Endgames(RULES, 30)
     counts = np.zeros(2)
     for game in played:
-        one, _ = few.solve(game.states, game.policy_targets)
-        two, _ = many.solve(game.states, game.policy_targets)
+        one, *_ = few.solve(game.states, game.policy_targets)
+        two, *_ = many.solve(game.states, game.policy_targets)
         assert (two[one != 0] == one[one != 0]).all()
         counts += [(one != 0).sum(), (two != 0).sum()]
     for game in reversed(played):
@@ -73,10 +79,24 @@ def test_more_nodes_solve_more_and_nothing_hangs_on_the_games_before():
 
 
 def test_plies_without_a_policy_target_get_none():
-    searched = games(200, full_search_share=0.5, cheap_simulations=4)
-    blank = [~g.policy_targets.any(axis=1) for g in searched]
-    assert any(b.any() for b in blank)
-    assert any((b & (g.solved != 0)).any() for b, g in zip(blank, searched, strict=True))
+    settings = {"full_search_share": 0.5, "cheap_simulations": 4}
+    plain, searched = games(**settings), games(200, **settings)
+    won = 0
+    for before, after in zip(plain, searched, strict=True):
+        blank = ~before.policy_targets.any(axis=1)
+        assert np.array_equal(blank, ~after.policy_targets.any(axis=1))
+        assert not after.surprise[blank].any()
+        won += (after.solved[blank] > 0).sum()
+    assert won > 10
+
+
+def test_what_the_truth_takes_away_is_a_surprise():
+    more = 0
+    for before, after in zip(games(), games(500), strict=True):
+        changed = (before.policy_targets != after.policy_targets).any(axis=1)
+        assert np.allclose(before.surprise[~changed].astype(float), after.surprise[~changed].astype(float), atol=1e-2)
+        more += (after.surprise[changed].astype(float) > before.surprise[changed] + 0.05).sum()
+    assert more > 10
 
 
 @pytest.mark.parametrize("rules", [Rules(3, "weak_pie"), Rules(3, "komi_pie", komi=2), Rules(4)])

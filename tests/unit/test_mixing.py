@@ -40,6 +40,22 @@ def test_larger_boards_join_by_the_curriculum_and_do_not_catch_up():
     assert found[large] / sum(found.values()) == pytest.approx(0.5, abs=0.1)
 
 
+def test_a_run_that_stopped_before_a_size_joined_goes_on_as_if_it_had_not():
+    sizes = config(base=3, mix={3: 1, 4: 1}, curriculum_steps=100)
+    rngs = [np.random.default_rng(seed) for seed in (0, 1)]
+    one, other = (MixedPlay(sizes, UniformEvaluator(), rng) for rng in rngs)
+    for _ in range(5):
+        one.play(4)
+    other.load_state(one.state())
+    rngs[1].bit_generator.state = rngs[0].bit_generator.state
+    for play in (one, other):
+        play.use(UniformEvaluator(), 100)
+    games = [[g for _ in range(60) for g in play.play(4)] for play in (one, other)]
+    assert Rules(4).num_actions in plies(games[1])
+    assert len({g.game_id for g in games[1]}) == len(games[1])
+    assert [g.game_id for g in games[0]] == [g.game_id for g in games[1]]
+
+
 def test_one_size_is_the_usual_case():
     sizes = config(base=4).game.sizes()
     assert sizes == {Rules(4): 1.0}

@@ -15,7 +15,7 @@ from training.trajectory import Trajectory
 RULES = Rules(3)
 
 
-def game(outcome=1, resigned=-1, would_resign=-1, version=0, solved=(0, 0)):
+def game(outcome=1, resigned=-1, would_resign=-1, version=0, solved=(0, 0), strayed=(0, 0)):
     """Two stones, the second of them without a policy target."""
     env = BatchEnv(RULES, 1)
     states = [encode_position(Position.start(RULES))]
@@ -30,7 +30,7 @@ def game(outcome=1, resigned=-1, would_resign=-1, version=0, solved=(0, 0)):
         to_play=np.zeros(2, np.int8),
         actions=np.array([0, 9], np.int16),
         solved=np.array(solved, np.int8),
-        strayed=np.zeros(2, np.int8),
+        strayed=np.array(strayed, np.int8),
         outcome=outcome,
         random_plies=0,
         game_id=1,
@@ -91,6 +91,11 @@ def test_what_was_solved_and_how_often_it_came_otherwise_is_shown(shown):
     scalars = shown([game(1, solved=(1, 1)), game(-1, solved=(0, 1)), game(1), game(1)])
     assert scalars["selfplay/solved_share"] == 3 / 8
     assert scalars["selfplay/outcome_not_solved_value"] == 0.5
+    strayed = game(-1, solved=(0, 1), strayed=(0, 1), would_resign=1)
+    scalars = shown([game(1, solved=(1, 1)), strayed], selfplay={"resign_below": -0.9})
+    assert scalars["selfplay/outcome_not_solved_value"] == 0
+    assert "selfplay/resign_false_positives" not in scalars
+    assert scalars["selfplay/first_seat_wins"] == 1
 
 
 def test_the_record_of_a_resigned_game_says_so():

@@ -8,7 +8,7 @@ import pytest
 from lifeline import Rules
 from training.config import LearnerConfig, ReplayConfig
 from training.replay import Replay, ReplayBuffer, window_of
-from training.targets import Samples, samples_of, winners
+from training.targets import Samples, plies_ahead, samples_of, winners
 from training.trajectory import Trajectory, by_size
 
 
@@ -97,6 +97,18 @@ def test_nothing_beyond_a_random_move_tells_who_wins():
     assert winners(solved).tolist() == [-1, -1, 1]
     long = game(length=5, strayed=np.array([0, 1, 0, 0, 0], np.int8), solved=np.array([0, 0, 0, 1, 0], np.int8))
     assert winners(long).tolist() == [0, 0, 1, 1, 1]
+
+
+def test_what_is_ahead_ends_at_the_next_random_move():
+    assert plies_ahead(game(length=5)).tolist() == [4, 3, 2, 1, 0]
+    assert plies_ahead(game(length=5, strayed=np.array([0, 1, 0, 0, 1], np.int8))).tolist() == [1, 0, 2, 1, 0]
+    replay = ReplayBuffer(ReplayConfig(min_window=20), 5, 21)
+    replay.add(samples_of([game(length=5, strayed=np.array([0, 1, 0, 0, 0], np.int8))], 0.3, 0.0))
+    samples = replay.draw(500, np.random.default_rng(0), horizon=3)
+    at, later = samples.states[:, 0] // 5, samples.later.states[:, 0] // 5
+    assert {(int(a), int(b)) for a, b in zip(at, later, strict=True)} == {(0, 1), (1, 1), (2, 4), (3, 4), (4, 4)}
+    assert (samples.later.replies.any(axis=1) == np.isin(at, [0, 2, 3])).all()
+    assert (samples.later.plies_left == 4 - at).all()
 
 
 def test_weights_go_by_surprise_within_a_game():
