@@ -69,7 +69,7 @@ def test_winning_moves_and_signs_are_found_late_in_the_game(name):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(9000)
 @pytest.mark.parametrize("name", POLICIES)
 def test_winning_moves_and_signs_are_found_from_the_middle_of_the_game_on(name):
     counts, wrong = told_wrong_before(middle_positions(500, 8), POLICIES[name](), 4_096_000)

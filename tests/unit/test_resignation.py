@@ -100,7 +100,7 @@ def test_games_played_on_tell_how_often_it_would_have_been_wrong():
     assert {g.outcome for g in games} == {-1, 1}
 
 
-def test_resigned_and_played_on_games_are_packed_and_those_of_before_are_read():
+def test_resigned_and_played_on_games_are_packed():
     games = plays(0.5, plies=15)
     assert {(g.resigned, g.would_resign) for g in games} == {(0, -1), (-1, 0)}
     assert [(g.resigned, g.would_resign) for g in unpack(pack(games))] == [(g.resigned, g.would_resign) for g in games]
