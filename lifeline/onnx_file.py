@@ -14,7 +14,7 @@ from lifeline.errors import ModelError
 
 # Of the networks that can be configured the largest has some 20 000 parts; each costs a microsecond.
 _MAX_PARTS = 200_000
-_MAX_ENTRIES, _MAX_KEY, _MAX_VALUE = 100, 100, 10_000
+_MAX_ENTRIES, _MAX_KEY, _MAX_VALUE = 100, 100, 40_000
 _UNPRINTABLE = frozenset(map(chr, [*range(9), *range(11, 32), *range(127, 160)]))
 
 # The fields that may occur in each kind of message, by the numbers of onnx.proto.
@@ -65,7 +65,7 @@ def check_metadata(metadata: dict[str, str], source: str) -> None:
     """See that metadata is short text, which can be shown to anyone.
 
     Raises:
-        ModelError: a key of more than 100 characters, a text of more than 10 000, or one with control characters other
+        ModelError: a key of more than 100 characters, a text of more than 40 000, or one with control characters other
             than the ends of lines; more than 100 entries.
     """
     if len(metadata) > _MAX_ENTRIES:

@@ -28,7 +28,7 @@ from training.evaluation import Contestant, RatingBook, Schedule, rate
 from training.export import export_onnx
 from training.learner import Learner, Losses, rate_at
 from training.monitor import Figures, Monitor, elo_curve
-from training.provenance import describe
+from training.provenance import describe, lineage
 from training.ratings import Ratings
 from training.replay import Replay
 from training.selfplay import SelfPlay, streams_of
@@ -122,9 +122,11 @@ class Run:
         first = find_weights(init_from) if init_from else None
         if first is not None and first.network != config.network.model_dump(mode="json"):
             raise CheckpointError(f"{first.source} has another network than this run: {str(first.network)[:300]}")
-        if first is not None:
+        if first is None:
+            rundir.create(config, folder)
+        else:
             first.fit(config.network)
-        rundir.create(config, folder, str(first.source) if first else None)
+            rundir.create(config, folder, str(first.source), lineage(first))
         run = cls(config, folder, console, address)
         if first is not None:
             run.learner.start_from(first.tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
@@ -10,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lifeline.errors import CheckpointError
+from lifeline.errors import CheckpointError, ConfigError
 from training import checkpoint
 from training.checkpoint import Checkpoint
 from training.config import Config, build_config, read_yaml
 from training.evaluation import ANCHOR, RatingBook, rate
 from training.ratings import Pair
 from training.rundir import CHECKPOINTS, CONFIG_FILE, RATINGS_FILE, read_facts
+from training.weights_file import Weights
 
 LICENCE = "MIT"
 """Of this project, and of its models unless their maker says otherwise."""
@@ -29,6 +31,13 @@ _COUNTED = {
     "seconds": "training_seconds",
 }
 _MODEL = "iteration-"
+
+BEGUN_WITH = "begun_with"
+"""The entry, and the fact of a run, that tells of earlier runs whose weights it began with."""
+
+_STEP = ("config", "seed", "command", "commit", "sessions", "iterations", "games", "training_seconds")
+_MAX_STEPS = 12
+_MAX_TEXT = 200
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,35 @@ def find_source(path: Path) -> Source:
         return Source(found, None, (), {})
     config = build_config(read_yaml(run / CONFIG_FILE), str(run / CONFIG_FILE))
     return Source(found, config, RatingBook(run / RATINGS_FILE).pairs, read_facts(run))
+
+
+def lineage(weights: Weights) -> list[dict[str, Any]]:
+    """The runs behind weights that training is to begin with, the oldest first.
+
+    Returns:
+        For each run the entries of `describe` that make it again, its configuration as JSON values. What the
+        weights do not say, or say in a way that is not understood, is left out.
+    Raises:
+        CheckpointError, ConfigError: see `find_source`.
+    """
+    entries = weights.entries
+    if not entries:
+        source = find_source(weights.source)
+        saved = source.checkpoint
+        entries = describe(saved.iteration, saved.counters, source.config, facts=source.facts)
+    steps = []
+    with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError, RecursionError, ConfigError):
+        steps += [_step(step) for step in json.loads(entries.get(BEGUN_WITH, "[]"))]
+        if "config" in entries:
+            steps.append(_step({**entries, "config": json.loads(entries["config"])}))
+    return steps[-_MAX_STEPS:]
+
+
+def _step(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """One run of a lineage, with nothing in it but what is known here and short."""
+    step: dict[str, Any] = {name: ascii(entries[name])[1:-1][:_MAX_TEXT] for name in _STEP[1:] if name in entries}
+    config = build_config(entries["config"], "the weights' origin")
+    return {"config": config.model_dump(mode="json"), **step}
 
 
 def describe(
@@ -105,6 +143,8 @@ def describe(
         entries["command"] = "lifeline train config.yaml"
         if begun.get("init_from"):
             entries["command"] += f" --init-from {Path(str(begun['init_from'])).name}"
+        if begun.get(BEGUN_WITH):
+            entries[BEGUN_WITH] = json.dumps(begun[BEGUN_WITH], separators=(",", ":"))
         for name in ("commit", "sessions"):
             if begun.get(name):
                 entries[name] = str(begun[name])

@@ -9,6 +9,7 @@ import platform
 import socket
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,14 @@ RATINGS_FILE = "ratings.jsonl"
 SESSIONS_FILE = "sessions"
 
 
-def create(config: Config, folder: Path, init_from: str | None = None) -> None:
+def create(
+    config: Config, folder: Path, init_from: str | None = None, begun_with: Sequence[Mapping[str, Any]] = ()
+) -> None:
     """Begin a run in a directory of its own: configuration, seed, commit, versions.
 
     Args:
         init_from: where its first weights come from, noted down.
+        begun_with: how those were made; see `provenance.lineage`.
 
     Raises:
         RunError: the directory is in use or cannot be written.
@@ -46,6 +50,7 @@ def create(config: Config, folder: Path, init_from: str | None = None) -> None:
         "seed": config.seed,
         "commit": _commit(),
         "init_from": init_from,
+        "begun_with": list(begun_with),
         "versions": {"lifeline": __version__, "torch": torch.__version__, "numpy": np.__version__},
         "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,13 @@ class Weights:
         source: where they come from.
         network: the size of the network, as JSON values; None where a checkpoint does not say.
         tensors: float32, by name.
+        entries: what a file of weights says of itself; empty for a checkpoint.
     """
 
     source: Path
     network: dict[str, Any] | None
     tensors: Mapping[str, Tensor]
+    entries: Mapping[str, str] = field(default_factory=dict)
 
     def fit(self, network: NetworkConfig) -> None:
         """See that these are the weights of such a network.
@@ -100,4 +102,4 @@ def find_weights(path: Path) -> Weights:
     bad = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
     if bad is not None:
         raise CheckpointError(f"{path}: the weights are not finite: {bad[:60]!r}")
-    return Weights(path, network, tensors)
+    return Weights(path, network, tensors, entries)

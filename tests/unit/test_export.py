@@ -29,7 +29,7 @@ from training.devices import describe_devices
 from training.evaluation import RatingBook
 from training.export import export_onnx
 from training.network import Network
-from training.provenance import LICENCE
+from training.provenance import LICENCE, lineage
 from training.ratings import Pair
 from training.weights_file import export_weights, find_weights
 
@@ -75,9 +75,11 @@ def save(folder, iteration=40, weights=None, network=None, counters=None):
     return checkpoint.save(folder, iteration, sizes, state, {}, {}, COUNTERS if counters is None else counters).path
 
 
-def make_run(folder, **settings):
+def make_run(folder, begins_with=None, **settings):
     """A run's directory with a checkpoint and rating games."""
-    rundir.create(Config(network=TINY, **settings), folder)
+    weights = None if begins_with is None else find_weights(begins_with)
+    origin = () if weights is None else (str(weights.source), lineage(weights))
+    rundir.create(Config(network=TINY, **settings), folder, *origin)
     save(folder / rundir.CHECKPOINTS, 20)
     save(folder / rundir.CHECKPOINTS, 40)
     book = RatingBook(folder / rundir.RATINGS_FILE)
@@ -329,7 +331,7 @@ def test_a_checkpoint_whose_sums_fit_but_whose_weights_are_none_is_named(tmp_pat
         run_export(path, tmp_path / "bot.onnx")
 
 
-@pytest.mark.parametrize("note", ["\x1b[31mred", "x" * 10_001])
+@pytest.mark.parametrize("note", ["\x1b[31mred", "x" * 40_001])
 def test_a_note_is_short_text(tmp_path, note):
     with pytest.raises(ModelError, match="the model has metadata 'note'"):
         run_export(save(tmp_path), tmp_path / "bot.onnx", note=note)
@@ -375,6 +377,49 @@ def test_weights_are_found_again_in_files_and_checkpoints(tmp_path):
     found = find_weights(run)
     assert found.source.name == "iteration-00000040"
     assert found.network == TINY.model_dump(mode="json")
+
+
+def test_models_tell_of_the_runs_whose_weights_they_began_with(tmp_path, few_positions):
+    first = make_run(tmp_path / "first", seed=0)
+    export(first, tmp_path / "first.safetensors", half=True, licence=None, note=None)
+    second = make_run(tmp_path / "second", tmp_path / "first.safetensors", seed=1)
+    entries = run_export(make_run(tmp_path / "third", second), tmp_path / "bot.onnx", half=True)
+    assert entries["command"] == "lifeline train config.yaml --init-from iteration-00000040"
+    steps = json.loads(entries["begun_with"])
+    assert [step["seed"] for step in steps] == ["0", "1"]
+    assert [step["command"] for step in steps] == [
+        "lifeline train config.yaml",
+        "lifeline train config.yaml --init-from first.safetensors",
+    ]
+    for i, step in enumerate(steps):
+        assert step["config"] == Config(seed=i, network=TINY).model_dump(mode="json")
+        assert step["games"] == "120"
+    assert lineage(find_weights(first))[0]["config"] == steps[0]["config"]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"config": "no JSON"},
+        {"config": "[1]"},
+        {"config": "[" * 100_000},
+        {"config": '{"no_such_key": 1}'},
+        {"begun_with": "5"},
+        {"begun_with": '["a"]'},
+        {"begun_with": '[{"seed": "1"}]'},
+    ],
+)
+def test_an_origin_that_is_not_understood_is_left_out(tmp_path, entries):
+    assert lineage(find_weights(written(tmp_path / "some.safetensors", metadata=entries))) == []
+
+
+def test_what_files_of_strangers_say_of_their_origin_is_cut_short(tmp_path):
+    config = Config().model_dump(mode="json")
+    many = json.dumps([{"config": config, "commit": "\x1b" * 10_000, "other": 1, "seed": str(i)} for i in range(40)])
+    steps = lineage(find_weights(written(tmp_path / "some.safetensors", metadata={"begun_with": many})))
+    assert [step["seed"] for step in steps] == [str(i) for i in range(28, 40)]
+    assert all(step.keys() == {"config", "seed", "commit"} and len(step["commit"]) == 200 for step in steps)
+    assert len(json.dumps(steps)) < 40_000
 
 
 @pytest.mark.parametrize("half", [False, True])

@@ -208,7 +208,7 @@ def entry(key, value):
     [
         (entry("note", "again"), "'note' twice"),
         (entry("sha256", "0" * 64), "'sha256' twice"),
-        (entry("long", "x" * 10_001), "'long' of more than 10000 characters"),
+        (entry("long", "x" * 40_001), "'long' of more than 40000 characters"),
         (entry("x" * 101, ""), "of more than"),
         (entry("bell", "\x07\x1b[2J"), "'bell' with control characters"),
         (lambda m: [m.metadata_props.add(key=str(i)) for i in range(200)], "more than 100 metadata entries"),
