@@ -162,6 +162,9 @@ class SelfPlayConfig(_Section):
     """The last plies of each finished game are solved, from behind, as long as so many positions are enough for each;
     then the value target is the truth, what is known of the first of them takes the place of the outcome for those
     before, and the policy target of a won position has nothing on losing moves. 0 = none."""
+    drills: int = Field(default=0, ge=0, le=1000)
+    """For each finished game so many random ones are solved from behind, as far as solve_nodes go, and learnt as well:
+    endings of all kinds, which cost no search. They are no games: only the samples count them. 0 = none."""
     resign_below: float = Field(default=-1.0, ge=-1, le=0)
     """Root value for the player to move below which it gives up after its move, a loss being -1; -1 = never."""
     resign_plies: int = Field(default=3, ge=1, le=1000)
@@ -361,6 +364,8 @@ class Config(_Section):
                 "selfplay.random_opening_share, random_start_share and branch_share sum to "
                 f"{starts:.3g}, more than all games"
             )
+        if selfplay.drills and not selfplay.solve_nodes:
+            raise ValueError("selfplay.drills needs selfplay.solve_nodes, the positions by which they are solved")
         if selfplay.groups != "auto" and not 1 <= selfplay.groups <= selfplay.batch_size:
             raise ValueError(
                 f"selfplay.groups must be auto or a number from 1 to selfplay.batch_size {selfplay.batch_size}, "

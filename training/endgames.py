@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from lifeline.env import BatchEnv
 from lifeline.rules import Rules
-from lifeline.solver import Solver
+from lifeline.solver import Solution, Solver
 from training.starts import held_out
 
 # The table is cleared for each game, which takes a millisecond for so many entries.
@@ -37,6 +39,29 @@ class Endgames:
         start = BatchEnv(self._solver.rules, 1).gather()
         self.solve(start, np.zeros((1, self._solver.rules.num_actions), np.float16))
 
+    def truth(self, state: npt.NDArray[np.uint64]) -> Solution:
+        """What the solver finds of one state, uint64 [K], within its limit."""
+        return self._solver.solve_state(state, max_nodes=self._max_nodes)
+
+    def truths(self, states: Sequence[npt.NDArray[np.uint64]]) -> list[Solution]:
+        """What it finds of the last plies of a game, up to the first one, from behind, whose value it does not find.
+
+        Args:
+            states: uint64 [K] before each ply of the game.
+        """
+        self._solver.forget()
+        found: list[Solution] = []
+        for state in reversed(states):
+            solution = self.truth(state)
+            if solution.value is None:
+                break
+            found.append(solution)
+        return found[::-1]
+
+    def left_out(self, states: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """bool [T], whether models are graded on states, uint64 [T, K]."""
+        return self._held_out.contains(states)
+
     def solve(
         self, states: npt.NDArray[np.uint64], policy_targets: npt.NDArray[np.float16]
     ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float16], npt.NDArray[np.float32]]:
@@ -50,15 +75,11 @@ class Endgames:
             won positions without what is on moves that lose; and float32 [T], the share of each that was kept.
         """
         solved, targets, kept = np.zeros(len(states), np.int8), policy_targets.copy(), np.ones(len(states), np.float32)
-        left_out = self._held_out.contains(states)
-        self._solver.forget()
-        for ply in range(len(states) - 1, -1, -1):
-            found = self._solver.solve_state(states[ply], max_nodes=self._max_nodes)
-            if found.value is None:
-                break
-            if left_out[ply]:
-                continue
-            solved[ply] = found.value
+        truths = self.truths(list(states))
+        first = len(states) - len(truths)
+        for ply in first + np.flatnonzero(~self.left_out(states[first:])):
+            found = truths[ply - first]
+            solved[ply] = found.value or 0
             if found.known_winning and targets[ply].any():
                 good = np.array([*found.known_winning, *found.undecided])
                 kept[ply] = targets[ply][good].astype(np.float32).sum()

@@ -35,7 +35,7 @@ from training.selfplay import SelfPlay, streams_of
 from training.shards import ShardStore
 from training.sources import GameSource, LocalSource, resident_bytes
 from training.targets import samples_of
-from training.trajectory import Trajectory, by_size
+from training.trajectory import Trajectory, by_size, without_drills
 from training.weights_file import find_weights
 
 _STREAMS = ("selfplay", "learner", "weights")
@@ -242,7 +242,7 @@ class Run:
         """Put finished games on disk and into the window."""
         if not games:
             return
-        self.games += len(games)
+        self.games += len(without_drills(games))
         c = self.config
         for group in by_size(games):
             self.replay.add(samples_of(group, c.learner.root_value_share, c.replay.surprise_share))

@@ -22,7 +22,7 @@ from training.pictures import elo_curve_png, game_picture
 from training.ratings import Ratings
 from training.searching import simulations_at
 from training.targets import winners
-from training.trajectory import Trajectory
+from training.trajectory import Trajectory, without_drills
 
 # Seconds of the past that rates are taken over, between two writings of sample games, and between two pictures.
 _RATES_OVER = 20.0
@@ -119,7 +119,8 @@ class Monitor:
     def iteration(
         self, figures: Figures, games: Sequence[Trajectory], losses: Losses | None, ratings: Ratings | None
     ) -> None:
-        """Show an iteration; `games` are those that ended in it."""
+        """Show an iteration; `games` are those that ended in it. Drills are left out."""
+        games = without_drills(games)
         now = time.monotonic()
         self._past.append((now, figures))
         while len(self._past) > 2 and now - self._past[0][0] > _RATES_OVER:

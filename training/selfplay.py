@@ -14,6 +14,7 @@ from lifeline.search.evaluator import Evaluator
 from lifeline.search.policy import SearchResult
 from lifeline.streams import UInt64Array, derive, draw_keys
 from training.config import SearchConfig, SelfPlayConfig
+from training.drills import Drills
 from training.endgames import Endgames
 from training.resignation import Resignation
 from training.searching import GroupedSearch, num_groups, simulations_at
@@ -59,6 +60,7 @@ class SelfPlay:
         self._starts = Starts(rules, config)
         self._resignation = Resignation(config, batch)
         self._endgames = Endgames(rules, config.solve_nodes) if config.solve_nodes else None
+        self._drills = Drills(rules, self._endgames) if self._endgames and config.drills else None
         self._keys = np.zeros(batch, np.uint64)
         self._plies = np.zeros(batch, np.int64)
         self._random_plies = np.zeros(batch, np.int64)
@@ -97,7 +99,7 @@ class SelfPlay:
         self.version = version
 
     def play(self, plies: int) -> list[Trajectory]:
-        """Play so many plies of every game and return those that ended, in the order they ended."""
+        """Play so many plies of every game and return those that ended, in the order they ended, and their drills."""
         if not self._begun:
             self._start(np.arange(self._env.batch_size))
             self._begun = True
@@ -145,6 +147,9 @@ class SelfPlay:
         replaced = np.concatenate([np.flatnonzero(over), capped])
         if len(replaced):
             self._start(replaced)
+        if self._drills:
+            for game in finished.copy():
+                finished += self._drills.make(game.game_id, self._config.drills, self.version)
         return finished
 
     def _think(self, keys: UInt64Array, full: bool) -> SearchResult:
@@ -177,6 +182,7 @@ class SelfPlay:
             version=self.version,
             resigned=resigned,
             would_resign=int(self._resignation.would_resign[row]),
+            drill=0,
         )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

@@ -13,14 +13,15 @@ from safetensors import SafetensorError
 
 from lifeline.errors import CheckpointError
 from lifeline.files import write_atomic
-from training.trajectory import Trajectory, by_size, pack, unpack
+from training.trajectory import Trajectory, by_size, pack, unpack, without_drills
 
 _NAME = re.compile(r"games-(\d{12})-(\d{8})-(\d{6})-([0-9a-f]{16})\.safetensors")
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of games. Its name says which samples of the run it holds, how many games, and the sum of its bytes."""
+    """One file of games. Its name says which samples of the run it holds, how many games that were played, and the
+    sum of its bytes."""
 
     path: Path
     first_sample: int
@@ -100,14 +101,14 @@ class ShardStore:
         """Write games of one size of board."""
         data = safetensors.numpy.save(pack(games))
         digest = hashlib.sha256(data).hexdigest()[:16]
-        first, samples = self.total, sum(len(g) for g in games)
-        path = self._folder / f"games-{first:012d}-{samples:08d}-{len(games):06d}-{digest}.safetensors"
+        first, samples, played = self.total, sum(len(g) for g in games), len(without_drills(games))
+        path = self._folder / f"games-{first:012d}-{samples:08d}-{played:06d}-{digest}.safetensors"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             write_atomic(path, data)
         except OSError as error:
             raise CheckpointError(f"cannot write {path}: {error.strerror or error}") from None
-        self.shards.append(Shard(path, first, samples, len(games), digest))
+        self.shards.append(Shard(path, first, samples, played, digest))
 
     def _prune(self, keep_samples: int) -> None:
         size = self.bytes

@@ -32,6 +32,7 @@ class Trajectory:
         version: of the weights the game ended with: learner steps behind them.
         resigned: the seat that gave the game up after the last of these plies, -1 if it was played out.
         would_resign: the seat that would have, in a game that was played on to see what comes of it; else -1.
+        drill: 1 if it is no game but an ending made to be learnt from, its plies not all there; see `drills`.
     """
 
     states: npt.NDArray[np.uint64]
@@ -48,6 +49,7 @@ class Trajectory:
     version: int
     resigned: int = -1
     would_resign: int = -1
+    drill: int = 0
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -71,7 +73,13 @@ GAME_FIELDS = {
     "version": np.int64,
     "resigned": np.int8,
     "would_resign": np.int8,
+    "drill": np.int8,
 }
+
+
+def without_drills(games: Iterable[Trajectory]) -> list[Trajectory]:
+    """Those that were played."""
+    return [game for game in games if not game.drill]
 
 
 def by_size(games: Iterable[Trajectory]) -> list[list[Trajectory]]:
