@@ -103,7 +103,7 @@ def match(folder: Path, other: Path, rules, games: int, seed: int) -> list[float
     path = folder / f"against-{other.name}.json"
     if path.exists():
         return json.loads(path.read_text())
-    openings, _ = opening_set(rules, None, games // 2, seed)
+    openings, _ = opening_set(rules, games // 2, None, seed)
     players = [
         NetworkPlayer(rules, OnnxEvaluator(f / "bot.onnx", threads=0), Budget(SIMULATIONS), f.name)
         for f in (folder, other)

@@ -116,6 +116,8 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="+", help="RUN, named by its folder")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
+    for run in arguments.runs:  # what is no run is told before anything is drawn
+        read_config(run)
     write_atomic(arguments.out, picture({run.name: run for run in arguments.runs}))
 
 

@@ -152,10 +152,10 @@ class SelfPlayConfig(_Section):
     temperature: float = Field(default=1.0, ge=0, le=100)
     """PUCT: early in a game moves are drawn by their visits to the power of 1 / temperature; 0 = the best move. See
     temperature_share."""
-    temperature_share: float = Field(default=0.3, ge=0, le=10)
+    temperature_share: float | None = Field(default=None, ge=0, le=10)
     """How long games are varied, in plies as a share of the number of cells: so long PUCT draws moves, and Gumbel
-    search plays the move that its noise favours; then the best move is played, so that outcomes tell who wins between
-    good players. 10 = to the end."""
+    search plays the move that its noise favours; then the best move is played. 10 = to the end. None = 0.3 for PUCT,
+    and for Gumbel search to the end: its noise decides only between moves that are close."""
     final_temperature: float = Field(default=0.0, ge=0, le=100)
     """PUCT: temperature later on."""
     solve_nodes: int = Field(default=0, ge=0, le=1_000_000)

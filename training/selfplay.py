@@ -24,6 +24,9 @@ from training.trajectory import PLY_FIELDS, Trajectory
 
 log = logging.getLogger(__name__)
 
+# Shares of the number of cells by which games are varied if nothing else is said.
+_VARIED = {"puct": 0.3, "gumbel": 10.0}
+
 
 class SelfPlay:
     """B games that go on for ever. Each game's randomness hangs on its own key: neighbours do not matter.
@@ -55,6 +58,10 @@ class SelfPlay:
         self._config, self._search_config = config, search
         self._rng = rng
         self._ply_cap = config.ply_cap or 4 * rules.num_cells
+        share = config.temperature_share
+        if share is None:
+            share = _VARIED[search.policy]
+        self._varied = share * rules.num_cells
         self._env = BatchEnv(rules, batch)
         self._search = GroupedSearch(rules, batch, num_groups(config, on_gpu), search, evaluator)
         self._starts = Starts(rules, config)
@@ -159,7 +166,7 @@ class SelfPlay:
         if not full:
             simulations = min(simulations, c.cheap_simulations)
         self.evaluations += (simulations + 1) * len(keys)
-        early = self._random_plies + self._plies < c.temperature_share * self._env.rules.num_cells
+        early = self._random_plies + self._plies < self._varied
         temperature = np.where(early, c.temperature, c.final_temperature)
         return self._search.run(self._env, keys, simulations, full, temperature)
 

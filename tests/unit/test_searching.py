@@ -172,6 +172,24 @@ def test_moves_are_drawn_early_and_chosen_late(monkeypatch):
     assert {t for temperatures in told for t in temperatures} == {0.7, 0.1}
 
 
+@pytest.mark.parametrize(("policy", "plies", "value"), [("puct", 6, 0.0), ("gumbel", 100, 1.0)])
+def test_unless_told_otherwise_puct_draws_moves_early_and_gumbel_search_to_the_end(monkeypatch, policy, plies, value):
+    told = []
+    run = GroupedSearch.run
+
+    def spy(self, env, keys, num_simulations, noise, temperature):
+        told.append(temperature[0])
+        return run(self, env, keys, num_simulations, noise, temperature)
+
+    monkeypatch.setattr(GroupedSearch, "run", spy)
+    config = SelfPlayConfig(batch_size=1, random_opening_share=0)
+    source = SelfPlay(RULES, config, SearchConfig(policy=policy, num_simulations=2), Hash(), np.random.default_rng(0))
+    while not source.play(1):
+        pass
+    assert told[:plies] == [1.0] * len(told[:plies])
+    assert told[-1] == value
+
+
 def test_temperature_varies_the_games():
     env = middle_games()
     search = GroupedSearch(RULES, 6, 2, PUCT, Hash())
