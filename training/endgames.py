@@ -41,7 +41,7 @@ class Endgames:
 
     def truth(self, state: npt.NDArray[np.uint64]) -> Solution:
         """What the solver finds of one state, uint64 [K], within its limit."""
-        return self._solver.solve_state(state, max_nodes=self._max_nodes)
+        return self._solver.solve_quickly(state, self._max_nodes)
 
     def truths(self, states: Sequence[npt.NDArray[np.uint64]]) -> list[Solution]:
         """What it finds of the last plies of a game, up to the first one, from behind, whose value it does not find.
