@@ -172,7 +172,10 @@ class Solver:
         return found
 
     def solve_quickly(self, state: UInt64Array, max_nodes: int) -> Solution:
-        """What `solve_state` finds, by few nodes: at a fraction of what that costs beside its nodes."""
+        """What `solve_state` finds, at a fraction of what that costs beside its nodes.
+
+        Meant for few nodes: nothing ends it before they are spent, not even Ctrl-C.
+        """
         began, counter = time.perf_counter(), np.array([0, max_nodes], np.int64)
         self._moves[1] = _NO_MOVE
         self._search(state, counter, self._moves)

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from lifeline import LifelineError
+from lifeline import LifelineError, Rules
 from lifeline.files import write_atomic
 from lifeline.play.players import Budget, NetworkPlayer
 from lifeline.search.evaluator import OnnxEvaluator
@@ -79,18 +79,19 @@ def train_all(plan: dict, seeds: list[int], out: Path, cores: list[int]) -> None
         sys.exit("ablate.py: " + "; ".join(failed))
 
 
-def judge(folder: Path, base: int) -> dict[str, float]:
+def judge(folder: Path, rules: Rules) -> dict[str, float]:
     """What the solver says of a run's bot."""
     path = folder / "grades.json"
     if path.exists():
         return json.loads(path.read_text())
     evaluator, figures = OnnxEvaluator(folder / "bot.onnx", threads=0), {}
-    if path_of(base).exists():
+    base, usual = rules.base, rules == Rules(rules.base)  # positions are graded by the rules of strong pie
+    if usual and path_of(base).exists():
         for label, count in (("raw", 0), (str(SIMULATIONS), SIMULATIONS)):
             grades = grade(evaluator, graded(base), count)
             figures[f"keeps {label}"] = 100 * float(grades.keeps_win.mean())
             figures[f"sign {label}"] = 100 * float(grades.right_sign.mean())
-    if opening_winners(base):
+    if usual and opening_winners(base):
         figures["swaps"] = float(swaps_right(evaluator, base, SIMULATIONS).sum())
     summary = json.loads((folder / "summary.json").read_text())
     figures |= {"games": summary["games"], "steps": summary["learner_steps"]}
@@ -154,7 +155,7 @@ def main() -> None:
     rows, columns = {}, {}
     for name in plan["arms"]:
         folders = [arguments.out / f"{name}-{seed}" for seed in arguments.seeds]
-        figures = [judge(folder, rules.base) for folder in folders]
+        figures = [judge(folder, rules) for folder in folders]
         row = {}
         for key in figures[0]:
             values = np.array([f[key] for f in figures])

@@ -23,9 +23,12 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from lifeline import LifelineError
 from lifeline.files import write_atomic
+from lifeline.rules import Rules
 from training import checkpoint
+from training.config import load_config
 from training.grading import grade, graded, path_of
-from training.rundir import CHECKPOINTS, read_config
+from training.rundir import CHECKPOINTS
+from training.runs import CONFIG_FILE
 from training.torch_evaluator import TorchEvaluator
 
 GAMES = "selfplay/games"
@@ -66,7 +69,7 @@ def smooth(curve: Curve) -> Curve:
 
 def truth(run: Path, base: int) -> Curve:
     """float64 [N, 3]: thousands of games, shares of wins kept and of right signs, of each checkpoint."""
-    network, rows = read_config(run).network, []
+    network, rows = load_config(run / CONFIG_FILE).network, []
     for path in checkpoint.list_all(run / CHECKPOINTS):
         found = checkpoint.load(path)
         grades = grade(TorchEvaluator(network, found.weights(), torch.device("cpu")), graded(base))
@@ -94,11 +97,13 @@ def picture(runs: dict[str, Path]) -> bytes:
         colour = COLOURS[place % len(COLOURS)]
         for tag, curve in scalars(run).items():
             panels[tag].plot(*smooth(curve).T, color=colour, linewidth=1.8, label=name)
-        for base in (rules.base for rules in read_config(run).game.sizes()):
-            if not path_of(base).exists():
-                continue
+        sizes = load_config(run / CONFIG_FILE).game.sizes()
+        for rules in sizes:
+            if rules != Rules(rules.base) or not path_of(rules.base).exists():
+                continue  # positions are graded by the rules of strong pie
+            base = rules.base
             games, kept, signs = truth(run, base).T
-            label = f"{name}, base {base}" if len(read_config(run).game.sizes()) > 1 else name
+            label = f"{name}, base {base}" if len(sizes) > 1 else name
             style = (0, (1 + 3 * (base - 3), 1))
             panels[TRUTH].plot(games, kept, color=colour, marker="o", linestyle=style, label=f"{label}: keeps the win")
             panels[TRUTH].plot(games, signs, color=colour, marker="x", linestyle=style, label=f"{label}: sign of value")
@@ -117,8 +122,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     for run in arguments.runs:  # what is no run is told before anything is drawn
-        read_config(run)
-    write_atomic(arguments.out, picture({run.name: run for run in arguments.runs}))
+        load_config(run / CONFIG_FILE)
+        if not (run / "tensorboard").is_dir():
+            sys.exit(f"curves.py: {run} has no curves: there is no folder tensorboard")
+    runs = {run.name: run for run in arguments.runs}
+    if len(runs) < len(arguments.runs):
+        sys.exit("curves.py: runs are named by their folders, and two have the same name")
+    write_atomic(arguments.out, picture(runs))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ TINY = {
     "max_iterations": 8,
     "network": {"blocks": 1, "channels": 8, "pool_every": 1, "head_channels": 4, "value_hidden": 8},
     "search": {"num_simulations": 4},
-    "selfplay": {"batch_size": 16, "plies_per_iteration": 6},
+    "selfplay": {"batch_size": 16, "plies_per_iteration": 6, "solve_nodes": 30, "drills": 1},
     "replay": {"capacity": 600, "min_window": 200},
     "learner": {"batch_size": 32, "min_samples": 100},
     "checkpoint": {"every": 2, "keep_last": 2, "keep_every": 4},

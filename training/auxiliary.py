@@ -66,6 +66,7 @@ class Targets(NamedTuple):
         stones: float32 [B, 2, P], where the colour to place now, and the other one, have stones some plies later.
         value: float32 [B] in [0, 1], what the search thought then, for the player to move now.
         left: float32 [B], plies left as a share of the cells.
+        known: float32 [B], 1 where stones and plies left are to be foreseen, 0 where not.
     """
 
     board: Tensor
@@ -73,6 +74,7 @@ class Targets(NamedTuple):
     stones: Tensor
     value: Tensor
     left: Tensor
+    known: Tensor
 
 
 def auxiliary_losses(
@@ -95,9 +97,9 @@ def auxiliary_losses(
         [
             _cross_entropy(logits[:, 0], targets.reply, everywhere),
             _cross_entropy(logits[:, 1], soft, legal),
-            ((stones * board).sum(dim=1) / board.sum(dim=1)).mean(),
+            ((stones * board).sum(dim=1) / board.sum(dim=1) * targets.known).mean(),
             F.binary_cross_entropy_with_logits(extras.scalars[:, 0], targets.value),
-            F.mse_loss(extras.scalars[:, 1], targets.left),
+            ((extras.scalars[:, 1] - targets.left).square() * targets.known).mean(),
         ]
     )
     weights = [config.reply_weight, config.soft_weight, config.later_weight, config.short_weight, config.left_weight]

@@ -24,7 +24,7 @@ from training.replay import Replay
 from training.replica import Replica
 from training.selfplay import SelfPlay
 from training.targets import samples_of
-from training.trajectory import Trajectory
+from training.trajectory import Trajectory, without_drills
 
 # Self-play and the evaluator alone take turns of so many seconds: whatever else the machine does hits both.
 _SLICE = 1.0
@@ -153,7 +153,7 @@ def play_in_turn(
     while not slices or time.perf_counter() - start < seconds:
         rows, calls, ended, began = evaluator.rows, evaluator.calls, 0, time.perf_counter()
         while (elapsed := time.perf_counter() - began) < slice_seconds:
-            ended += len(games.play(1))
+            ended += len(without_drills(games.play(1)))
         rows, calls = evaluator.rows - rows, evaluator.calls - calls
         shown = planes[: max(1, round(rows / max(1, calls)))]
         alone, began_alone = 0, time.perf_counter()

@@ -315,16 +315,16 @@ class Config(_Section):
 
     @model_validator(mode="after")
     def _couplings(self) -> Config:
+        mix = self.game.mix
+        if any(share <= 0 for share in mix.values()):
+            raise ValueError("the shares of game.mix must be above 0; leave a base out that is not to be learnt")
         try:
             self.game.rules()
             self.game.sizes()
         except RulesError as error:
             raise ValueError(f"game: {error}") from None
-        mix = self.game.mix
         if mix and self.game.base not in mix:
             raise ValueError(f"game.mix {sorted(mix)} must have game.base {self.game.base} in it")
-        if any(share <= 0 for share in mix.values()):
-            raise ValueError("the shares of game.mix must be above 0; leave a base out that is not to be learnt")
         if self.game.curriculum_steps and len(mix) < 2:
             raise ValueError("game.curriculum_steps needs several bases in game.mix")
         if self.replay.min_window > self.replay.capacity:

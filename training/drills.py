@@ -21,7 +21,7 @@ from lifeline.streams import derive
 from training.endgames import Endgames
 from training.trajectory import Trajectory
 
-# Of the moves of an ending that is played again so many win, where there are such.
+# Of the moves of an ending that is played again so many are such as win, where there are any; the others are random.
 _PERFECT = 0.5
 # Counters of the streams used here, far from those of the plies and of games that stray.
 _DRILL = 1 << 44
@@ -84,7 +84,7 @@ class Drills:
 
     def _step(self, rng: np.random.Generator, among: Sequence[int]) -> _Ply:
         """Play one of some actions, if there are any, or else a random one."""
-        state, seat = self._env.gather()[0].copy(), int(self._env.to_play[0])
+        state, seat = self._env.gather()[0], int(self._env.to_play[0])
         legal = np.flatnonzero(self._env.legal_action_mask[0])
         if legal[0] < self._placements:
             legal = legal[legal < self._placements]
@@ -104,13 +104,14 @@ class Drills:
     ) -> list[Trajectory]:
         """One ending, without the plies that are not known or that models are graded on; nothing if none are left.
 
-        Of won plies, which are the more common ones, as many are taken as there are lost ones.
+        As many won plies are taken as lost ones.
         """
         states = np.array([state for state, _, _ in plies])
         values = np.array([truth.value or 0 for truth in truths], np.int8)
         free = ~self._endgames.left_out(states)
         won, lost = np.flatnonzero(free & (values > 0)), np.flatnonzero(free & (values < 0))
-        rows = np.sort(np.append(lost, rng.permutation(won)[: len(lost)]))
+        count = min(len(won), len(lost))
+        rows = np.sort(np.append(rng.permutation(won)[:count], rng.permutation(lost)[:count]))
         if not len(rows):
             return []
         targets = np.zeros((len(rows), self._env.num_actions), np.float16)

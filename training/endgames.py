@@ -19,8 +19,9 @@ _MAX_TABLE_BITS = 18
 class Endgames:
     """Solves the plies of finished games from the last one backwards, as far as the solver gets.
 
-    What it finds in one game does not hang on the games before it. Positions that models are graded on, and their
-    symmetric forms, are left out: they are taught by how the game went on, like those that it cannot solve.
+    What `solve` and `truths` find in one game does not hang on the games before it. Positions that models are graded
+    on, and their symmetric forms, are left out: they are taught by how the game went on, like those that it cannot
+    solve.
 
     Args:
         rules: what is played.
@@ -40,7 +41,7 @@ class Endgames:
         self.solve(start, np.zeros((1, self._solver.rules.num_actions), np.float16))
 
     def truth(self, state: npt.NDArray[np.uint64]) -> Solution:
-        """What the solver finds of one state, uint64 [K], within its limit."""
+        """What the solver finds of one state, uint64 [K], within its limit, from what it has met since `truths`."""
         return self._solver.solve_quickly(state, self._max_nodes)
 
     def truths(self, states: Sequence[npt.NDArray[np.uint64]]) -> list[Solution]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import time
@@ -35,9 +34,8 @@ _MODEL = "iteration-"
 BEGUN_WITH = "begun_with"
 """The entry, and the fact of a run, that tells of earlier runs whose weights it began with."""
 
-_STEP = ("config", "seed", "command", "commit", "sessions", "iterations", "games", "training_seconds")
-_MAX_STEPS = 12
-_MAX_TEXT = 200
+_STEP = ("seed", "command", "commit", "sessions", "iterations", "games", "training_seconds")
+_MAX_TEXT, _MAX_CONFIG, _MAX_LINEAGE = 200, 8_000, 38_000
 
 
 @dataclass(frozen=True)
@@ -77,29 +75,67 @@ def lineage(weights: Weights) -> list[dict[str, Any]]:
     """The runs behind weights that training is to begin with, the oldest first.
 
     Returns:
-        For each run the entries of `describe` that make it again, its configuration as JSON values. What the
-        weights do not say, or say in a way that is not understood, is left out.
-    Raises:
-        CheckpointError, ConfigError: see `find_source`.
+        For each run the entries of `describe` that make it again, its configuration as JSON values as it was written.
+        Empty if the weights do not say by which run they were made, or not in a way that is understood.
     """
-    entries = weights.entries
+    entries: Mapping[str, Any] = weights.entries
     if not entries:
-        source = find_source(weights.source)
-        saved = source.checkpoint
-        entries = describe(saved.iteration, saved.counters, source.config, facts=source.facts)
-    steps = []
-    with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError, RecursionError, ConfigError):
-        steps += [_step(step) for step in json.loads(entries.get(BEGUN_WITH, "[]"))]
-        if "config" in entries:
-            steps.append(_step({**entries, "config": json.loads(entries["config"])}))
-    return steps[-_MAX_STEPS:]
+        entries = _entries_beside(weights.source)
+    own = _step(entries)
+    try:
+        earlier = json.loads(_short(entries.get(BEGUN_WITH), _MAX_LINEAGE) or "[]")
+    except (ValueError, RecursionError):
+        earlier = []
+    return _bounded([*(earlier if isinstance(earlier, list) else []), own]) if own else []
 
 
-def _step(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """One run of a lineage, with nothing in it but what is known here and short."""
-    step: dict[str, Any] = {name: ascii(entries[name])[1:-1][:_MAX_TEXT] for name in _STEP[1:] if name in entries}
-    config = build_config(entries["config"], "the weights' origin")
-    return {"config": config.model_dump(mode="json"), **step}
+def _entries_beside(path: Path) -> dict[str, Any]:
+    """What is known of a checkpoint from the run in whose directory it stands; nothing if that is damaged."""
+    run = path.absolute().parent.parent
+    try:
+        found = checkpoint.load(path)
+        config = build_config(read_yaml(run / CONFIG_FILE), str(run / CONFIG_FILE))
+        return describe(found.iteration, found.counters, config, facts=read_facts(run))
+    except (CheckpointError, ConfigError):
+        return {}
+
+
+def _bounded(steps: Any) -> list[dict[str, Any]]:
+    """The newest steps of a lineage, as many as a model's metadata have room for, with what is known.
+
+    Args:
+        steps: JSON values, of whoever wrote them.
+    """
+    known: list[dict[str, Any]] = []
+    room = _MAX_LINEAGE
+    for step in reversed(steps if isinstance(steps, list) else []):
+        taken = _step(step)
+        room -= len(json.dumps(taken, separators=(",", ":"))) + 2
+        if not taken or room < 0:
+            break
+        known.insert(0, taken)
+    return known
+
+
+def _step(entries: Any) -> dict[str, Any]:
+    """One run of a lineage; empty if its configuration is not there."""
+    if not isinstance(entries, Mapping):
+        return {}
+    config = entries.get("config")
+    if isinstance(config, str):
+        try:
+            config = json.loads(_short(config, _MAX_CONFIG) or "null")
+        except (ValueError, RecursionError):
+            return {}
+    if not isinstance(config, dict):
+        return {}
+    told = {name: _short(entries.get(name), _MAX_TEXT) for name in _STEP}
+    return {"config": config, **{name: text for name, text in told.items() if text}}
+
+
+def _short(value: Any, most: int) -> str | None:
+    """A text that is short enough to be kept and shown; else None."""
+    return value if isinstance(value, str) and len(value) <= most and value.isprintable() else None
 
 
 def describe(
@@ -143,8 +179,9 @@ def describe(
         entries["command"] = "lifeline train config.yaml"
         if begun.get("init_from"):
             entries["command"] += f" --init-from {Path(str(begun['init_from'])).name}"
-        if begun.get(BEGUN_WITH):
-            entries[BEGUN_WITH] = json.dumps(begun[BEGUN_WITH], separators=(",", ":"))
+        earlier = _bounded(begun.get(BEGUN_WITH))
+        if earlier:
+            entries[BEGUN_WITH] = json.dumps(earlier, separators=(",", ":"))
         for name in ("commit", "sessions"):
             if begun.get(name):
                 entries[name] = str(begun[name])

@@ -97,10 +97,16 @@ class ReplayBuffer:
         capacity = self._config.capacity
         following = (numbers + (samples.plies_ahead > 0)) % capacity
         replies = np.where(samples.plies_ahead[:, None] > 0, self._arrays["policy_targets"][following], np.float16(0))
-        at = (numbers + np.minimum(horizon, samples.plies_ahead)) % capacity
+        at = (numbers + np.clip(samples.plies_ahead, 0, horizon)) % capacity
         same = self._arrays["to_play"][at] == samples.to_play
         values = (1 + np.where(same, 1, -1) * self._arrays["root_values"][at]) / 2
-        return Later(replies, self._arrays["states"][at], np.clip(values, 0, 1).astype(np.float32), samples.plies_left)
+        return Later(
+            replies,
+            self._arrays["states"][at],
+            np.clip(values, 0, 1).astype(np.float32),
+            samples.plies_left,
+            samples.plies_ahead >= 0,
+        )
 
     def mean_version(self) -> float:
         """Mean version of the weights that the window's samples were made with; 0 when it is empty."""

@@ -112,7 +112,7 @@ class Replica:
         for rules in self._rules.values():
             start = BatchEnv(rules, 1).gather()
             policy, value = np.zeros((1, rules.num_actions), np.float16), np.zeros(1, np.float32)
-            later = Later(policy, start, value, np.zeros(1, np.int32))
+            later = Later(policy, start, value, np.zeros(1, np.int32), np.ones(1, np.bool_))
             samples = replace(Samples.single(start, policy, value), later=later)
             batch_of(samples, rules, np.zeros(1, np.int64), on_grid=self._on_grid)
 
@@ -157,6 +157,7 @@ class Replica:
                 self._tensor(batch.stones),
                 self._tensor(later.values),
                 self._tensor(later.plies_left.astype(np.float32) / rules.num_cells),
+                self._tensor(later.known.astype(np.float32)),
             )
             # Halves of 16 bits are for the tower; losses are summed in full.
             full = Extras(*(part.float() for part in extras))

@@ -20,16 +20,18 @@ class Later:
         states: uint64 [M, K], packed states some plies later, or before the last ply where the game ends earlier.
         values: float32 [M] in [0, 1], what the search thought of those, for the player to move at the sample.
         plies_left: int32 [M], plies of the game behind the sample's.
+        known: bool [M], whether there was anything to foresee: not where the next move was a random one.
     """
 
     replies: npt.NDArray[np.float16]
     states: npt.NDArray[np.uint64]
     values: npt.NDArray[np.float32]
     plies_left: npt.NDArray[np.int32]
+    known: npt.NDArray[np.bool_]
 
     def take(self, rows: npt.NDArray[np.int64]) -> Later:
         """Some of them, in the order of `rows`."""
-        return Later(self.replies[rows], self.states[rows], self.values[rows], self.plies_left[rows])
+        return Later(self.replies[rows], self.states[rows], self.values[rows], self.plies_left[rows], self.known[rows])
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Samples:
         root_values: float32 [M] in [-1, 1], the search's values for the player to move, or the solver's.
         to_play: int8 [M], the seat to move.
         plies_left: int32 [M], so many of the samples behind each are the next plies of its game.
-        plies_ahead: int32 [M], so many of them were not played at random, nor come behind a random move.
+        plies_ahead: int32 [M], so many of them were not played at random, nor come behind a random move; -1 where the
+            sample's own move was random.
         weights: float32 [M], how often each is to be drawn, against 1 on average in its game.
         later: how their games went on, where it was asked for.
     """
@@ -110,10 +113,14 @@ def winners(game: Trajectory) -> npt.NDArray[np.int64]:
 
 
 def plies_ahead(game: Trajectory) -> npt.NDArray[np.int32]:
-    """How many plies behind each ply come of moves that were chosen, not drawn at random: int32 [T]."""
+    """How many plies behind each ply come of moves that were chosen, not drawn at random: int32 [T].
+
+    It is -1 where the ply's own move was drawn.
+    """
     length = len(game)
     at = np.where(game.strayed != 0, np.arange(length), length - 1)
-    return (np.minimum.accumulate(at[::-1])[::-1] - np.arange(length)).astype(np.int32)
+    ahead = np.minimum.accumulate(at[::-1])[::-1] - np.arange(length)
+    return np.where(game.strayed != 0, -1, ahead).astype(np.int32)
 
 
 def samples_of(trajectories: Sequence[Trajectory], root_value_share: float, surprise_share: float) -> Samples:

@@ -77,6 +77,10 @@ GAME_FIELDS = {
 }
 
 
+# Earlier versions had none of these: zeros stand for them in what they wrote.
+_LATER = {"solved", "strayed", "drill"}
+
+
 def without_drills(games: Iterable[Trajectory]) -> list[Trajectory]:
     """Those that were played."""
     return [game for game in games if not game.drill]
@@ -105,6 +109,10 @@ def unpack(arrays: Arrays) -> list[Trajectory]:
     Raises:
         KeyError, ValueError: the arrays are not such games.
     """
+    for name in _LATER & PLY_FIELDS.keys() - arrays.keys():
+        arrays[name] = np.zeros(len(arrays["actions"]), PLY_FIELDS[name])
+    for name in _LATER & GAME_FIELDS.keys() - arrays.keys():
+        arrays[name] = np.zeros(len(arrays["length"]), GAME_FIELDS[name])
     ends = np.cumsum(arrays["length"])
     if len(ends) and ends[-1] != len(arrays["actions"]):
         raise ValueError("the lengths of the games do not add up")

@@ -273,7 +273,7 @@ class Cluster:
         games = []
         for game in unpack(report.games) if report.games else []:
             if game.game_id in self._seen:
-                self._duplicates += 1
+                self._duplicates += not game.drill
                 continue
             self._seen.add(game.game_id)
             self._order.append(game.game_id)

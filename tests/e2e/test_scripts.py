@@ -38,10 +38,13 @@ def test_ways_to_train_are_compared_and_their_curves_drawn(tmp_path):
 
 
 def test_what_cannot_be_compared_or_drawn_is_told_in_one_line(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.yaml").write_text("game: {base: 3}\n")
     (tmp_path / "plan.yaml").write_text("config: configs/base3.yaml\narms: {a: [no.such=1]}\n")
     for name, arguments in (
         ("ablate.py", (tmp_path / "plan.yaml", "--out", tmp_path / "out")),
         ("curves.py", (tmp_path / "nothing", "--out", tmp_path / "curves.png")),
+        ("curves.py", (tmp_path / "run", "--out", tmp_path / "curves.png")),
     ):
         code, _, err = script(name, *arguments)
         assert code == 1

@@ -11,6 +11,7 @@ from lifeline import BatchEnv, Rules
 from lifeline.play.players import make_player
 from tiny_run import TINY, kill, lifeline, start, wait_for, write_config
 from training import checkpoint
+from training.shards import ShardStore
 
 LAST = "checkpoints/iteration-00000008"
 
@@ -62,6 +63,18 @@ def test_a_run_leaves_a_model_a_summary_and_curves(whole_run):
     env = BatchEnv(Rules(3), 1)
     bot = make_player(str(run / "bot.onnx"), Rules(3), budget=4)
     assert env.legal_action_mask[0, bot.choose(env, np.array([0]), np.array([1], np.uint64))[0]]
+
+
+def test_drills_are_samples_and_no_games(whole_run):
+    run = whole_run[0]
+    kept = [game for part in ShardStore(run / "games", 1e9).newest_first() for game in part]
+    drills = [game for game in kept if game.drill]
+    summary = json.loads((run / "summary.json").read_text())
+    assert len(drills) > 5
+    assert summary["games"] == len(kept) - len(drills)
+    assert summary["samples"] == sum(map(len, kept))
+    records = [json.loads(line) for line in (run / "recent_games.jsonl").read_text().splitlines()]
+    assert not {record["id"] for record in records} & {f"{drill.game_id:016x}" for drill in drills}
 
 
 def test_losses_are_logged_as_finite_scalars(whole_run):

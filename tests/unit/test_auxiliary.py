@@ -58,7 +58,8 @@ def test_each_loss_is_least_at_its_own_target_and_blind_to_the_others(name):
     policy = torch.rand(5, 6, generator=rng)
     legal = torch.cat([board, torch.ones(5, 2, dtype=torch.bool)], dim=1)
     policy = policy * legal / (policy * legal).sum(dim=1, keepdim=True)
-    targets = Targets(board, policy.flip(0), torch.rand(5, 2, 4, generator=rng), torch.rand(5), torch.rand(5))
+    stones, all_known = torch.rand(5, 2, 4, generator=rng), torch.ones(5)
+    targets = Targets(board, policy.flip(0), stones, torch.rand(5), torch.rand(5), all_known)
     config = LearnerConfig(**{f"{name}_weight": 2.0})
     extras = Extras(*(torch.zeros(5, *shape, requires_grad=True) for shape in ((2, 4), (2, 2), (2, 4), (2,))))
     optimizer = torch.optim.Adam(extras, lr=0.05)
@@ -80,6 +81,20 @@ def test_each_loss_is_least_at_its_own_target_and_blind_to_the_others(name):
     }
     for other, (got, wanted) in found.items():
         assert torch.allclose(got, wanted, atol=0.02) == (other == name), other
+
+
+def test_what_is_not_known_of_later_plies_is_not_learnt():
+    board, legal = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 6, dtype=torch.bool)
+    policy = torch.full((2, 6), 1 / 6)
+    stones, known = torch.rand(2, 2, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([1.0, 0.0])
+    targets = Targets(board, policy, stones, torch.rand(2), torch.rand(2), known)
+    extras = Extras(*(torch.zeros(2, *shape, requires_grad=True) for shape in ((2, 4), (2, 2), (2, 4), (2,))))
+    config = LearnerConfig(later_weight=1, left_weight=1)
+    auxiliary_losses(extras, targets, policy, legal, config)[0].backward()
+    assert extras.stones.grad[0].any()
+    assert extras.scalars.grad[0, 1] != 0
+    assert not extras.stones.grad[1].any()
+    assert extras.scalars.grad[1, 1] == 0
 
 
 @pytest.mark.parametrize("on_grid", [False, True])

@@ -46,7 +46,7 @@ def test_values_and_winning_moves_are_the_solvers(opening):
 def test_as_many_won_as_lost_positions_are_taught_and_none_that_is_held_out():
     values = np.concatenate([d.solved for d in drills(40)])
     assert len(values) > 200
-    assert (values > 0).mean() == pytest.approx(0.5, abs=0.05)
+    assert all(d.solved.sum() == 0 for d in drills(40))
     assert set(np.unique(values)) == {-1, 1}
     assert not any(held_out(RULES).contains(d.states).any() for d in drills(40))
 
@@ -77,7 +77,7 @@ def test_what_they_teach_is_the_truth_alone():
     samples = samples_of(made, 0.3, 0.5)
     values = np.concatenate([d.solved for d in made])
     assert np.array_equal(samples.value_targets, (1 + values) / 2)
-    assert not samples.plies_ahead.any()  # nothing is to be foreseen in what was played at random
+    assert (samples.plies_ahead == -1).all()  # nothing is to be foreseen in what was played at random
     assert np.array_equal(samples.weights, np.ones(len(samples)))
 
 

@@ -400,26 +400,46 @@ def test_models_tell_of_the_runs_whose_weights_they_began_with(tmp_path, few_pos
 @pytest.mark.parametrize(
     "entries",
     [
+        {},
         {"config": "no JSON"},
         {"config": "[1]"},
-        {"config": "[" * 100_000},
-        {"config": '{"no_such_key": 1}'},
-        {"begun_with": "5"},
-        {"begun_with": '["a"]'},
-        {"begun_with": '[{"seed": "1"}]'},
+        {"config": "[" * 5_000},
+        {"config": json.dumps({"a": "b" * 9_000})},
+        {"config": "no JSON", "begun_with": '[{"config":{}}]'},  # the last link is missing
     ],
 )
 def test_an_origin_that_is_not_understood_is_left_out(tmp_path, entries):
     assert lineage(find_weights(written(tmp_path / "some.safetensors", metadata=entries))) == []
 
 
+@pytest.mark.parametrize(
+    "text", ["5", "[" * 30_000, '["a"]', '[{"seed":"1"}]', '[{"config":{}},5]', " " * 50_000 + "[]"]
+)
+def test_earlier_runs_that_are_not_understood_are_left_out(tmp_path, text):
+    metadata = {"config": '{"seed":1}', "begun_with": text}
+    steps = lineage(find_weights(written(tmp_path / "some.safetensors", metadata=metadata)))
+    assert steps == [{"config": {"seed": 1}}]
+
+
 def test_what_files_of_strangers_say_of_their_origin_is_cut_short(tmp_path):
     config = Config().model_dump(mode="json")
-    many = json.dumps([{"config": config, "commit": "\x1b" * 10_000, "other": 1, "seed": str(i)} for i in range(40)])
-    steps = lineage(find_weights(written(tmp_path / "some.safetensors", metadata={"begun_with": many})))
-    assert [step["seed"] for step in steps] == [str(i) for i in range(28, 40)]
-    assert all(step.keys() == {"config", "seed", "commit"} and len(step["commit"]) == 200 for step in steps)
-    assert len(json.dumps(steps)) < 40_000
+    step = {"config": config, "commit": "\\" * 200, "command": "x" * 201, "seed": "\x1b", "games": 5, "other": 1}
+    text = json.dumps([{**step, "iterations": str(i)} for i in range(15)], separators=(",", ":"))
+    metadata = {"config": "{}", "begun_with": text}
+    steps = lineage(find_weights(written(tmp_path / "some.safetensors", metadata=metadata)))
+    assert steps[-2:] == [{"config": config, "commit": "\\" * 200, "iterations": "14"}, {"config": {}}]
+    assert 5 < len(steps) <= 16
+    assert all(step.keys() == {"config", "commit", "iterations"} for step in steps[:-1])
+    run, facts = make_run(tmp_path / "run"), {"begun_with": steps * 10}
+    (run / "run.json").write_text(json.dumps(facts))
+    assert len(run_export(run, tmp_path / "bot.onnx", half=True)["begun_with"]) <= 38_000
+
+
+def test_a_damaged_run_does_not_keep_its_weights_from_others(tmp_path):
+    run = make_run(tmp_path / "run")
+    (run / "config.yaml").write_text("no_such_key: 1\n")
+    (run / "ratings.jsonl").write_text("damaged\n")
+    assert lineage(find_weights(run)) == []
 
 
 @pytest.mark.parametrize("half", [False, True])

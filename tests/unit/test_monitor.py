@@ -1,5 +1,7 @@
 """What a run shows of its self-play."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from torch.utils.tensorboard import SummaryWriter
@@ -55,6 +57,13 @@ def shown(monkeypatch, tmp_path):
         return scalars
 
     return show
+
+
+def test_drills_are_left_out(shown):
+    games = [game(1, solved=(1, 1)), game(-1)]
+    drill = replace(game(1, solved=(-1, 1), strayed=(1, 1)), random_plies=9, drill=1)
+    assert shown([drill, *games, drill]) == shown(games)
+    assert "selfplay/plies_per_game" not in shown([drill])
 
 
 def test_what_is_off_is_not_shown(shown):

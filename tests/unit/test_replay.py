@@ -101,13 +101,14 @@ def test_nothing_beyond_a_random_move_tells_who_wins():
 
 def test_what_is_ahead_ends_at_the_next_random_move():
     assert plies_ahead(game(length=5)).tolist() == [4, 3, 2, 1, 0]
-    assert plies_ahead(game(length=5, strayed=np.array([0, 1, 0, 0, 1], np.int8))).tolist() == [1, 0, 2, 1, 0]
+    assert plies_ahead(game(length=5, strayed=np.array([0, 1, 0, 0, 1], np.int8))).tolist() == [1, -1, 2, 1, -1]
     replay = ReplayBuffer(ReplayConfig(min_window=20), 5, 21)
     replay.add(samples_of([game(length=5, strayed=np.array([0, 1, 0, 0, 0], np.int8))], 0.3, 0.0))
     samples = replay.draw(500, np.random.default_rng(0), horizon=3)
     at, later = samples.states[:, 0] // 5, samples.later.states[:, 0] // 5
     assert {(int(a), int(b)) for a, b in zip(at, later, strict=True)} == {(0, 1), (1, 1), (2, 4), (3, 4), (4, 4)}
     assert (samples.later.replies.any(axis=1) == np.isin(at, [0, 2, 3])).all()
+    assert (samples.later.known == (at != 1)).all()
     assert (samples.later.plies_left == 4 - at).all()
 
 

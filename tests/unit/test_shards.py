@@ -44,6 +44,17 @@ def test_games_are_packed_and_unpacked_alike():
         assert all(np.array_equal(getattr(before, k), getattr(after, k)) for k in vars(before))
 
 
+def test_games_of_earlier_versions_were_neither_solved_nor_strayed_nor_drills():
+    arrays = pack([game(1), game(2, 9)])
+    for name in ("solved", "strayed", "drill"):
+        del arrays[name]
+    for before, after in zip([game(1), game(2, 9)], unpack(arrays), strict=True):
+        assert not after.solved.any()
+        assert not after.strayed.any()
+        assert not after.drill
+        assert np.array_equal(before.states, after.states)
+
+
 def test_games_are_read_back_in_order_and_counted(tmp_path):
     filled(tmp_path)
     store = ShardStore(tmp_path, 1e9)
