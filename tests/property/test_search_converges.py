@@ -69,7 +69,7 @@ def test_winning_moves_and_signs_are_found_late_in_the_game(name):
 
 
 # PUCT without proofs comes to the truth as well, but by far more simulations: later positions have to do.
-FIRST_PLIES = {"gumbel": 8, "puct": 12, "puct that proves": 8}
+FIRST_PLIES = {"gumbel": 8, "puct": 10, "puct that proves": 8}
 
 
 @pytest.mark.slow
