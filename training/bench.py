@@ -46,6 +46,7 @@ class SelfPlayRates:
         evaluations: rows the evaluator has run in self-play.
         evaluations_per_second: of them. forward_only_per_second: of the evaluator alone, on batches of the mean size.
         efficiency: the ratio of the two. efficiency_low, efficiency_high: over the slices.
+        solver_share: of the time of self-play, what the truth about last plies and drills took.
         mean_batch: rows the evaluator ran at once.
         games_per_hour: that ended, from games spread over all their stages.
         peak_memory_mb: resident memory of this process at its greatest, megabytes.
@@ -67,6 +68,7 @@ class SelfPlayRates:
     efficiency: float
     efficiency_low: float
     efficiency_high: float
+    solver_share: float
     mean_batch: float
     games_per_hour: float
     peak_memory_mb: float
@@ -198,6 +200,7 @@ def selfplay_rates(config: Config, seconds: float = 20.0, minutes: float | None 
     env = BatchEnv(rules, batch)
     env.scatter(None, mid_game_states(rules, batch, np.random.default_rng(0)))
     length = seconds if minutes is None else 60 * minutes
+    solving = games.solver_seconds
     slices = play_in_turn(games, evaluator, env.observation.copy(), length, min(_SLICE, length / 4))
     rates = np.array([s.rows / s.seconds for s in slices])
     alone = np.array([s.alone_rows / s.alone_seconds for s in slices])
@@ -224,6 +227,7 @@ def selfplay_rates(config: Config, seconds: float = 20.0, minutes: float | None 
         evaluations / forward,
         float(ratios.min()),
         float(ratios.max()),
+        (games.solver_seconds - solving) / played,
         sum(s.rows for s in slices) / sum(s.calls for s in slices),
         3600 * sum(s.games for s in slices) / played,
         peak_memory_mb(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class SelfPlay:
     Attributes:
         games_dropped: at the ply cap.
         evaluations: positions judged.
+        solver_seconds: spent on the truth about last plies and on drills.
         version: of the evaluator's weights.
     """
 
@@ -75,6 +77,7 @@ class SelfPlay:
         self._stray_until = np.zeros(batch, np.int64)
         self._allocate(2 * rules.num_cells)
         self.games_dropped = self.evaluations = 0
+        self.solver_seconds = 0.0
         self.version = 0
         self._begun = False  # games are drawn when the first are needed, or come from `load_state`
 
@@ -155,8 +158,10 @@ class SelfPlay:
         if len(replaced):
             self._start(replaced)
         if self._drills:
+            began = time.perf_counter()
             for game in finished.copy():
                 finished += self._drills.make(game.game_id, self._config.drills, self.version)
+            self.solver_seconds += time.perf_counter() - began
         return finished
 
     def _think(self, keys: UInt64Array, full: bool) -> SearchResult:
@@ -176,9 +181,11 @@ class SelfPlay:
         self._starts.remember(self._record["states"][row, :length], int(self._random_plies[row]), self._keys[row])
         record = {name: array[row, :length].copy() for name, array in self._record.items()}
         if self._endgames:
+            began = time.perf_counter()
             record["solved"], record["policy_targets"], kept = self._endgames.solve(
                 record["states"], record["policy_targets"]
             )
+            self.solver_seconds += time.perf_counter() - began
             # The divergence from what was expected grows by what was taken away.
             record["surprise"] = (record["surprise"] - np.log(np.maximum(kept, 1e-3))).astype(np.float16)
         return Trajectory(

@@ -106,6 +106,8 @@ def selfplay(
     )
     spread = f"{rates.efficiency_low:.3f}-{rates.efficiency_high:.3f} over {rates.slices} slices"
     typer.echo(f"{rates.efficiency:14.3f} efficiency, the ratio of the two ({spread})")
+    if rates.solver_share:
+        typer.echo(f"{rates.solver_share:14.1%} of the time of self-play in the solver")
     typer.echo(f"{rates.games_per_hour:14,.0f} games an hour")
     typer.echo(f"{rates.peak_memory_mb:14,.0f} MB of memory at most")
     if rates.last_over_first is not None:

@@ -155,6 +155,7 @@ def test_selfplay_is_measured(bench, tmp_path):
     assert (rates["base"], rates["batch"], rates["num_simulations"]) == (4, 16, 4)
     assert rates["efficiency"] == pytest.approx(rates["evaluations_per_second"] / rates["forward_only_per_second"])
     assert 0 < rates["efficiency_low"] <= rates["efficiency_high"]
+    assert 0 < rates["solver_share"] < 1
     assert 1 <= rates["mean_batch"] <= 16
     assert rates["evaluations"] > 0
     assert rates["games_per_hour"] >= 0
