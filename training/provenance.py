@@ -63,12 +63,20 @@ def find_source(path: Path) -> Source:
         ConfigError: the run's configuration is damaged.
     """
     found = checkpoint.find(path)
-    place = found.path.absolute().parent
-    run = place.parent
-    if place.name != CHECKPOINTS or not (run / CONFIG_FILE).is_file():
+    run = _run_of(found.path)
+    if run is None:
         return Source(found, None, (), {})
-    config = build_config(read_yaml(run / CONFIG_FILE), str(run / CONFIG_FILE))
-    return Source(found, config, RatingBook(run / RATINGS_FILE).pairs, read_facts(run))
+    return Source(found, _config_of(run), RatingBook(run / RATINGS_FILE).pairs, read_facts(run))
+
+
+def _run_of(path: Path) -> Path | None:
+    """The directory of the run that a checkpoint stands in; None if it stands alone."""
+    place = path.absolute().parent
+    return place.parent if place.name == CHECKPOINTS and (place.parent / CONFIG_FILE).is_file() else None
+
+
+def _config_of(run: Path) -> Config:
+    return build_config(read_yaml(run / CONFIG_FILE), str(run / CONFIG_FILE))
 
 
 def lineage(weights: Weights) -> list[dict[str, Any]]:
@@ -91,11 +99,12 @@ def lineage(weights: Weights) -> list[dict[str, Any]]:
 
 def _entries_beside(path: Path) -> dict[str, Any]:
     """What is known of a checkpoint from the run in whose directory it stands; nothing if that is damaged."""
-    run = path.absolute().parent.parent
+    run = _run_of(path)
+    if run is None:
+        return {}
     try:
         found = checkpoint.load(path)
-        config = build_config(read_yaml(run / CONFIG_FILE), str(run / CONFIG_FILE))
-        return describe(found.iteration, found.counters, config, facts=read_facts(run))
+        return describe(found.iteration, found.counters, _config_of(run), facts=read_facts(run))
     except (CheckpointError, ConfigError):
         return {}
 
