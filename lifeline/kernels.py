@@ -422,7 +422,7 @@ def endangered(t, cell, enemy, enemy_reach, empty_ring, verdict, spec):
     return found
 
 
-@kernel
+@inlined_kernel
 def place_in_play(t, cell, colour, spec):
     """Place a stone after the opening, remove the dead, keep both reaches right. The cell must be legal."""
     num_words = len(spec.words)
@@ -469,7 +469,7 @@ def place_in_play(t, cell, colour, spec):
         refresh_reach(t, spec)
 
 
-@kernel
+@inlined_kernel
 def step_state(t, action, spec):
     """Play a legal action on the state at the front of a work buffer, in place. Checks nothing."""
     num_words = len(spec.words)

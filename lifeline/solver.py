@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lifeline import kernels
-from lifeline.compiled import kernel, lowest_bit, popcount
+from lifeline.compiled import inlined_kernel, kernel, lowest_bit, popcount
 from lifeline.errors import LifelineError
 from lifeline.kernels import (
     KOMI_MASK,
@@ -41,8 +42,6 @@ from lifeline.rules import Position, Rules
 UInt64Array = npt.NDArray[np.uint64]
 Int64Array = npt.NDArray[np.int64]
 
-# Where a value of a move would stand, for an action that is none.
-_NO_MOVE = 2
 # Entries looked at for a place in the table.
 _PROBES = 4
 # Cells times nodes searched without a look at the clock, some hundredths of a second: most endgames need no more.
@@ -55,6 +54,39 @@ Stop = Callable[[], bool]
 """Asked again and again during a search, at least ten times a second: True ends it. An event's `is_set` will do."""
 
 WIN, LOSS, UNKNOWN = 1, -1, 0
+# Stands where a value would, of a node whose children must be searched.
+EXPANDED = 2
+
+# Of a frame: who moves there, the value so far, how many children there are to try, and which is next.
+_SEAT, _VALUE, _COUNT, _NEXT = range(4)
+
+
+class Memory(NamedTuple):
+    """What a search needs, not to be shared between threads; D is its greatest depth, E the size of the table.
+
+    Attributes:
+        table: uint64 [E, 2 W + 1], keys.
+        values: int8 [E], of the positions there.
+        maps: uint64 [12, 8 W, 256, W], see `_byte_maps`; without symmetries [0, ...].
+        frames: int64 [D, 4], of the nodes from the root to the one at hand.
+        order: int64 [D, A], their children not known at once, best first: the index is in the lowest ten bits.
+        children: uint64 [D, A, 4 W + 1].
+        actions: int64 [A], the moves to the children of the root.
+        cells: uint64 [W], still to be played when children are made.
+        key: uint64 [2, 2 W + 1], the canonical key is the first.
+        work: uint64, the kernels' work buffer.
+    """
+
+    table: UInt64Array
+    values: npt.NDArray[np.int8]
+    maps: UInt64Array
+    frames: Int64Array
+    order: Int64Array
+    children: UInt64Array
+    actions: Int64Array
+    cells: UInt64Array
+    key: UInt64Array
+    work: UInt64Array
 
 
 @dataclass(frozen=True)
@@ -123,30 +155,35 @@ class Solver:
         table_bits: the table has 2**table_bits entries, of 8 (2 W + 2) bytes each.
         symmetric: whether positions that a symmetry of the board takes into each other are taken for one. Saves most of
             the work where the board is nearly empty; late in a game it costs more than it saves.
+
+    Attributes:
+        memory: for kernels that search on their own.
     """
 
     def __init__(self, rules: Rules, table_bits: int = 21, symmetric: bool = True) -> None:
         self.rules = rules
         self._spec = kernels.spec_of(rules)
         self._words = len(self._spec.words)
-        self._maps = _byte_maps(rules) if symmetric else _byte_maps(rules)[:0]
-        self._table = np.zeros((1 << table_bits, 2 * self._words + 1), np.uint64)
-        self._values = np.zeros(1 << table_bits, np.int8)
         # A game fills a cell or spends a point each turn, but for captures; deeper lines are cut as unknown.
-        self._depths = 4 * rules.num_cells
-        most = rules.num_actions
-        self._children = np.zeros((self._depths, most, kernels.state_size(self._words)), np.uint64)
-        self._order = np.zeros((self._depths, most), np.int64)
-        self._cells = np.zeros((self._depths, self._words), np.uint64)
-        self._work = np.zeros(kernels.work_size(self._words), np.uint64)
-        self._key = np.zeros((2, 2 * self._words + 1), np.uint64)
-        self._moves = np.zeros((2, most), np.int64)
-        self._no_moves = np.zeros((2, 0), np.int64)
+        depths, most = 4 * rules.num_cells, rules.num_actions
+        self.memory = Memory(
+            table=np.zeros((1 << table_bits, 2 * self._words + 1), np.uint64),
+            values=np.zeros(1 << table_bits, np.int8),
+            maps=_byte_maps(rules) if symmetric else _byte_maps(rules)[:0],
+            frames=np.zeros((depths, 4), np.int64),
+            order=np.zeros((depths, most), np.int64),
+            children=np.zeros((depths, most, kernels.state_size(self._words)), np.uint64),
+            actions=np.zeros(most, np.int64),
+            cells=np.zeros(self._words, np.uint64),
+            key=np.zeros((2, 2 * self._words + 1), np.uint64),
+            work=np.zeros(kernels.work_size(self._words), np.uint64),
+        )
+        self._no_moves = np.zeros(0, np.int64)
 
     def forget(self) -> None:
         """Clear the table: what is asked next does not hang on what was asked before."""
-        self._table.fill(0)
-        self._values.fill(UNKNOWN)
+        self.memory.table.fill(0)
+        self.memory.values.fill(UNKNOWN)
 
     def value(
         self,
@@ -163,26 +200,9 @@ class Solver:
 
         Meant for few nodes and a small table: it is cleared for each.
         """
-        found, counter = np.zeros(len(states), np.int8), np.zeros(2, np.int64)
-        # Not in a kernel: one that calls the recursive search crashes when Numba loads it from its cache.
-        for row, state in enumerate(states):
-            self._table[:, -1] = 0  # which no key has there
-            counter[:] = 0, max_nodes
-            found[row] = self._search(state, counter)
+        found = np.zeros(len(states), np.int8)
+        search_each(states, found, self.memory, np.array([0, max_nodes]), self._no_moves, self._spec)
         return found
-
-    def solve_quickly(self, state: UInt64Array, max_nodes: int) -> Solution:
-        """What `solve_state` finds, at a fraction of what that costs beside its nodes.
-
-        Meant for few nodes: nothing ends it before they are spent, not even Ctrl-C.
-        """
-        began, counter = time.perf_counter(), np.array([0, max_nodes], np.int64)
-        self._moves[1] = _NO_MOVE
-        self._search(state, counter, self._moves)
-        found = self._moves[1]
-        winning, undecided = (tuple(np.flatnonzero(found == value).tolist()) for value in (WIN, UNKNOWN))
-        value = WIN if winning else UNKNOWN if undecided else LOSS
-        return Solution(value or None, winning, undecided, int(counter[0]), time.perf_counter() - began)
 
     def _value(self, state: UInt64Array, limits: _Limits) -> int:
         # What a search finds before it is cut off stays in the table: the next one goes on from there.
@@ -211,24 +231,8 @@ class Solver:
             thread.join()
         return found[0]
 
-    def _search(self, state: UInt64Array, counter: Int64Array, moves: Int64Array | None = None) -> int:
-        return int(
-            search(
-                state,
-                0,
-                self._children,
-                self._order,
-                self._cells,
-                counter,
-                self._table,
-                self._values,
-                self._maps,
-                self._key,
-                self._work,
-                self._no_moves if moves is None else moves,
-                self._spec,
-            )
-        )
+    def _search(self, state: UInt64Array, counter: Int64Array) -> int:
+        return int(search(state, self.memory, counter, self._no_moves, self._spec))
 
     def solve(
         self,
@@ -263,10 +267,10 @@ class Solver:
         limits = _Limits(max_nodes, max_seconds, stop)
         winning, undecided = [], []
         mask = np.zeros((1, self.rules.num_actions), np.bool_)
-        kernels.legal_batch(state[None], mask, self._work, self._spec)
+        kernels.legal_batch(state[None], mask, self.memory.work, self._spec)
         actions = np.flatnonzero(mask[0])
         after = np.tile(state, (len(actions), 1))
-        kernels.step_batch(after, actions, self._work, self._spec)
+        kernels.step_batch(after, actions, self.memory.work, self._spec)
         over = 4 * self._words
         for i, action in enumerate(actions.tolist()):
             found = UNKNOWN
@@ -353,13 +357,27 @@ class _Limits:
         return self._stopped
 
 
-@kernel
+@inlined_kernel
 def canonical_key(state, maps, key, spec):
     """key[0] = black, white and meta of the state, seen through the symmetry that makes the stones least, if any."""
     num_words = len(spec.words)
-    if len(maps) == 0:
-        for i in range(2 * num_words):
-            key[0, i] = state[i]
+    for i in range(2 * num_words):
+        key[0, i] = state[i]
+    if len(maps) > 0:
+        least_stones(state, maps, key, spec.words)
+    meta = state[4 * num_words]
+    turn = meta & TURN_MASK
+    # All that bears on the value: who places, the phase of the opening, whether a swap is open, the komi. Never 0.
+    phase = turn if np.int64(turn) < spec.opening_turns else np.uint64(8) | (turn & ONE)
+    swap = np.uint64(1 << 6) if may_swap(meta, spec) else ZERO
+    placed = np.uint64(1 << 5) if meta & PLACED_BIT != ZERO else ZERO
+    key[0, 2 * num_words] = phase | swap | placed | np.uint64(1 << 7) | (meta >> KOMI_SHIFT & KOMI_MASK) << np.uint64(8)
+
+
+@kernel
+def least_stones(state, maps, key, words):
+    """key[0] = black and white, seen through the symmetry that makes them least."""
+    num_words = len(words)
     for s in range(len(maps)):
         for i in range(2 * num_words):
             key[1, i] = ZERO
@@ -378,13 +396,6 @@ def canonical_key(state, maps, key, spec):
         if less:
             for i in range(2 * num_words):
                 key[0, i] = key[1, i]
-    meta = state[4 * num_words]
-    turn = meta & TURN_MASK
-    # All that bears on the value: who places, the phase of the opening, whether a swap is open, the komi. Never 0.
-    phase = turn if np.int64(turn) < spec.opening_turns else np.uint64(8) | (turn & ONE)
-    swap = np.uint64(1 << 6) if may_swap(meta, spec) else ZERO
-    placed = np.uint64(1 << 5) if meta & PLACED_BIT != ZERO else ZERO
-    key[0, 2 * num_words] = phase | swap | placed | np.uint64(1 << 7) | (meta >> KOMI_SHIFT & KOMI_MASK) << np.uint64(8)
 
 
 @kernel
@@ -443,33 +454,34 @@ def sort(numbers, count):
 
 
 @kernel
-def search(state, depth, children, order, open_cells, counter, table, values, maps, key, t, moves, spec):
-    """Value of a state for its player: WIN, LOSS, or UNKNOWN when counter[0] nodes reached counter[1].
+def expand(state, depth, every, memory, counter, moves, spec):
+    """The value of a state if it can be told at once; or else EXPANDED, its children and its frame made.
 
-    If `moves`, int64 [2, A], is not empty, no child of the state is spared, and moves[1] gets the value of each move.
+    Args:
+        depth: of the state below the one that is asked about.
+        every: whether no child is to be spared, and moves, int64 [A], gets the values of those known at once.
     """
     num_words = len(spec.words)
     over = 4 * num_words
+    key, t = memory.key, memory.work
     if state[over] & OVER_BIT != ZERO:
-        return -1
-    canonical_key(state, maps, key, spec)
-    every = depth == 0 and moves.shape[1] > 0
-    known = probe(key[0], table, values)
-    if known != 0 and not every:
+        return LOSS
+    canonical_key(state, memory.maps, key, spec)
+    known = probe(key[0], memory.table, memory.values)
+    if known != UNKNOWN and not every:
         return known
-    if (counter[0] >= counter[1] and not every) or depth >= len(children):
-        return 0
+    if (counter[0] >= counter[1] and not every) or depth >= len(memory.children):
+        return UNKNOWN
     counter[0] += 1
     seat = seat_of(state[over])
-    # Make all children. One already known to win ends the search here.
     others = slot(OTHERS, spec)
     load(t, state)
     legal_cells(t, others, spec)
-    cells = open_cells[depth]
+    cells = memory.cells
     for i in range(num_words):
         cells[i] = t[others + i]
     count = 0
-    value = -1
+    value = LOSS
     extra = 0
     word = 0
     while True:
@@ -492,54 +504,99 @@ def search(state, depth, children, order, open_cells, counter, table, values, ma
                 break
         load(t, state)
         step_state(t, action, spec)
-        child = children[depth, count]
+        child = memory.children[depth, count]
         store(t, child)
-        same = seat_of(child[over]) == seat
         if child[over] & OVER_BIT != ZERO:
-            found = -1
+            found = LOSS
         else:
-            canonical_key(child, maps, key, spec)
-            found = probe(key[0], table, values)
-        if not same:
+            canonical_key(child, memory.maps, key, spec)
+            found = probe(key[0], memory.table, memory.values)
+        if seat_of(child[over]) != seat:
             found = -found
         if every:
-            moves[0, count] = action
-            moves[1, action] = found
-        if found == 1:
-            value = 1
+            memory.actions[count] = action
+            moves[action] = found
+        if found == WIN:  # which ends the search here
+            value = WIN
             if not every:
                 break
-        if found == 0:
+        if found == UNKNOWN:
             # Try first what leaves the other colour least room and the own one most.
             colour = np.int64(state[over] & ONE)
             own, enemy = 0, 0
             for i in range(num_words):
                 own += np.int64(popcount(child[(2 + colour) * num_words + i]))
                 enemy += np.int64(popcount(child[(3 - colour) * num_words + i]))
-            order[depth, count] = (enemy - own) * 1024 + count
+            memory.order[depth, count] = (enemy - own) * 1024 + count
             count += 1
-    if value != 1 or every:
-        sort(order[depth], count)
-        for k in range(count):
-            at = order[depth, k] & 1023
-            child = children[depth, at]
-            same = seat_of(child[over]) == seat
-            found = search(
-                child, depth + 1, children, order, open_cells, counter, table, values, maps, key, t, moves, spec
-            )
-            if not same:
-                found = -found
-            if every:
-                moves[1, moves[0, at]] = found
-            if found == 1:
-                value = 1
-                if not every:
-                    break
-            if found == 0 and value != 1:
-                value = 0
-                if counter[0] >= counter[1] and not every:
-                    break
-    if value != 0:
-        canonical_key(state, maps, key, spec)
-        keep(key[0], value, table, values)
-    return value
+    if count == 0 or (value == WIN and not every):
+        canonical_key(state, memory.maps, key, spec)
+        keep(key[0], value, memory.table, memory.values)
+        return value
+    sort(memory.order[depth], count)
+    frame = memory.frames[depth]
+    frame[_SEAT], frame[_VALUE], frame[_COUNT], frame[_NEXT] = seat, value, count, 0
+    return EXPANDED
+
+
+@kernel
+def last_tried(depth, memory):
+    """Which child of the node at a depth was tried last."""
+    return memory.order[depth, memory.frames[depth, _NEXT] - 1] & 1023
+
+
+@kernel
+def search(state, memory, counter, moves, spec):
+    """Value of a state for its player: WIN, LOSS, or UNKNOWN when counter[0] nodes reached counter[1].
+
+    If `moves`, int64 [A], is not empty, no child of the state is spared, and `moves` gets the value of each move.
+    """
+    # Not recursive: a kernel that calls a recursive one crashes once it is loaded from Numba's cache.
+    every = len(moves) > 0
+    found = expand(state, 0, every, memory, counter, moves, spec)
+    if found != EXPANDED:
+        return found
+    depth = 0
+    while True:
+        frame = memory.frames[depth]
+        if frame[_NEXT] < frame[_COUNT]:
+            frame[_NEXT] += 1
+            child = memory.children[depth, last_tried(depth, memory)]
+            found = expand(child, depth + 1, False, memory, counter, moves, spec)
+            if found == EXPANDED:
+                depth += 1
+                continue
+        else:
+            found = frame[_VALUE]
+            if found != UNKNOWN:
+                node = state if depth == 0 else memory.children[depth - 1, last_tried(depth - 1, memory)]
+                canonical_key(node, memory.maps, memory.key, spec)
+                keep(memory.key[0], found, memory.table, memory.values)
+            if depth == 0:
+                return found
+            depth -= 1
+        # What was found is the value of the child tried last, for its own player.
+        frame = memory.frames[depth]
+        at = last_tried(depth, memory)
+        if seat_of(memory.children[depth, at, 4 * len(spec.words)]) != frame[_SEAT]:
+            found = -found
+        sparing = depth > 0 or not every
+        if not sparing:
+            moves[memory.actions[at]] = found
+        if found == WIN:
+            frame[_VALUE] = WIN
+        elif found == UNKNOWN and frame[_VALUE] != WIN:
+            frame[_VALUE] = UNKNOWN
+        if sparing and (found == WIN or (found == UNKNOWN and counter[0] >= counter[1])):
+            frame[_NEXT] = frame[_COUNT]
+
+
+@kernel
+def search_each(states, found, memory, counter, no_moves, spec):
+    """found[r] = the value of states[r], each by counter[1] nodes at most and nothing known before."""
+    last = memory.table.shape[1] - 1
+    for row in range(len(states)):
+        for entry in range(len(memory.table)):
+            memory.table[entry, last] = ZERO  # which no key has there
+        counter[0] = 0
+        found[row] = search(states[row], memory, counter, no_moves, spec)

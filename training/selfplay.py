@@ -69,7 +69,7 @@ class SelfPlay:
         self._starts = Starts(rules, config)
         self._resignation = Resignation(config, batch)
         self._endgames = Endgames(rules, config.solve_nodes) if config.solve_nodes else None
-        self._drills = Drills(rules, self._endgames) if self._endgames and config.drills else None
+        self._drills = Drills(rules, config.solve_nodes) if config.drills else None
         self._keys = np.zeros(batch, np.uint64)
         self._plies = np.zeros(batch, np.int64)
         self._random_plies = np.zeros(batch, np.int64)

@@ -9,10 +9,9 @@ from lifeline.search.evaluator import UniformEvaluator
 from lifeline.solver import Solver
 from training.config import SearchConfig, SelfPlayConfig, build_config
 from training.drills import Drills
-from training.endgames import Endgames
 from training.selfplay import SelfPlay
 from training.shards import ShardStore
-from training.starts import held_out
+from training.starts import HeldOut, held_out
 from training.targets import samples_of
 from training.trajectory import pack, unpack, without_drills
 
@@ -20,7 +19,7 @@ RULES = Rules(3)
 
 
 def drills(count, nodes=500, rules=RULES, first=0):
-    made = Drills(rules, Endgames(rules, nodes))
+    made = Drills(rules, nodes)
     return [d for game_id in range(first, first + count) for d in made.make(game_id, 1, 7)]
 
 
@@ -59,7 +58,7 @@ def test_held_out_positions_do_come_up_and_are_left_out(monkeypatch):
     def left_out(self, states):
         return np.array([decode_state(state, RULES).text() in names for state in states])
 
-    monkeypatch.setattr(Endgames, "left_out", left_out)
+    monkeypatch.setattr(HeldOut, "contains", left_out)
     after = np.concatenate([d.states for d in drills(30)])
     assert len(after)
     assert not any(decode_state(state, RULES).text() in names for state in after)

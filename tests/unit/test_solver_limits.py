@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from game_positions import play_randomly
 from lifeline import LifelineError, Position, Rules
 from lifeline.kernels import encode_position, perft
 from lifeline.solver import FirstTurns, Solver, first_turns
@@ -143,31 +142,3 @@ def test_ctrl_c_is_an_ordinary_keyboard_interrupt_to_users_of_the_library(solver
         assert process.stdout.readline() == "interrupted\n"
         assert time.monotonic() - began < 1
         assert process.wait(timeout=20) == 0
-
-
-@pytest.mark.parametrize(("opening", "komi"), [("strong_pie", 0), ("komi_pie", 3)])
-def test_solving_quickly_finds_what_solving_does(opening, komi):
-    rules = Rules(3, opening, komi)
-    quick, slow, values = Solver(rules, 16, symmetric=False), Solver(rules, 16), set()
-    for seed in range(120):
-        position = play_randomly(Position.start(rules), 7 + seed % 9, seed)
-        state = encode_position(position)
-        found, truth = quick.solve_quickly(state, 1_000_000), slow.solve_state(state)
-        assert (found.value, found.winning) == (truth.value, truth.winning), position.text()
-        values.add("over" if position.is_over else found.value)
-    assert values == {"over", 1, -1}
-
-
-def test_solving_quickly_keeps_to_its_nodes_and_tells_no_untruth():
-    rules = Rules(3)
-    slow, open_ones, partly = Solver(rules), 0, 0
-    for seed in range(60):
-        state = encode_position(play_randomly(Position.start(rules), 7 + seed % 6, seed))
-        found, truth = Solver(rules, 12, symmetric=False).solve_quickly(state, 60), slow.solve_state(state)
-        assert found.nodes <= 60
-        assert set(found.known_winning) <= set(truth.winning) <= {*found.known_winning, *found.undecided}
-        assert found.value in (None, truth.value)
-        open_ones += found.value is None
-        partly += bool(found.known_winning) and bool(found.undecided)
-    assert open_ones > 5
-    assert partly > 1
