@@ -121,7 +121,7 @@ def kernel(function: F) -> F:
 
 
 def inlined_kernel(function: F) -> F:
-    """A kernel that is compiled anew into every kernel that calls it: for what a hot loop calls from one place."""
+    """A kernel that is compiled anew into every kernel that calls it: for what hot loops spend their time on."""
     return _compile(function, forceinline=True)
 
 

@@ -94,6 +94,14 @@ def state_size(words: int) -> int:
     return 4 * words + 1
 
 
+def longest_game(rules: Rules) -> int:
+    """Plies for which there is room: a game fills a cell or spends a point each turn, but for captures.
+
+    Longer ones are possible, but do not come up.
+    """
+    return 4 * rules.num_cells
+
+
 def work_size(words: int) -> int:
     """Words in a work buffer: a state and the slots behind it."""
     return state_size(words) + NUM_SLOTS * words

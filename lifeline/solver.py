@@ -30,6 +30,7 @@ from lifeline.kernels import (
     ZERO,
     legal_cells,
     load,
+    longest_game,
     may_spend_komi,
     may_swap,
     seat_of,
@@ -54,8 +55,10 @@ Stop = Callable[[], bool]
 """Asked again and again during a search, at least ten times a second: True ends it. An event's `is_set` will do."""
 
 WIN, LOSS, UNKNOWN = 1, -1, 0
-# Stands where a value would, of a node whose children must be searched.
-EXPANDED = 2
+NO_MOVE = 2
+"""Stands where the value of a move would, for an action that is not legal."""
+# Stands where the value of a node would whose children must be searched.
+_EXPANDED = 3
 
 # Of a frame: who moves there, the value so far, how many children there are to try, and which is next.
 _SEAT, _VALUE, _COUNT, _NEXT = range(4)
@@ -69,7 +72,7 @@ class Memory(NamedTuple):
         values: int8 [E], of the positions there.
         maps: uint64 [12, 8 W, 256, W], see `_byte_maps`; without symmetries [0, ...].
         frames: int64 [D, 4], of the nodes from the root to the one at hand.
-        order: int64 [D, A], their children not known at once, best first: the index is in the lowest ten bits.
+        order: int64 [D, A], their children not known at once, best first once sorted; the index in the lowest ten bits.
         children: uint64 [D, A, 4 W + 1].
         actions: int64 [A], the moves to the children of the root.
         cells: uint64 [W], still to be played when children are made.
@@ -164,8 +167,7 @@ class Solver:
         self.rules = rules
         self._spec = kernels.spec_of(rules)
         self._words = len(self._spec.words)
-        # A game fills a cell or spends a point each turn, but for captures; deeper lines are cut as unknown.
-        depths, most = 4 * rules.num_cells, rules.num_actions
+        depths, most = longest_game(rules), rules.num_actions  # deeper lines are cut as unknown
         self.memory = Memory(
             table=np.zeros((1 << table_bits, 2 * self._words + 1), np.uint64),
             values=np.zeros(1 << table_bits, np.int8),
@@ -178,7 +180,7 @@ class Solver:
             key=np.zeros((2, 2 * self._words + 1), np.uint64),
             work=np.zeros(kernels.work_size(self._words), np.uint64),
         )
-        self._no_moves = np.zeros(0, np.int64)
+        self._no_moves = np.zeros(0, np.int8)
 
     def forget(self) -> None:
         """Clear the table: what is asked next does not hang on what was asked before."""
@@ -198,10 +200,10 @@ class Solver:
     def values(self, states: UInt64Array, max_nodes: int) -> npt.NDArray[np.int8]:
         """Int8 [R], the same of many packed states, each by at most so many nodes and nothing known before.
 
-        Meant for few nodes and a small table: it is cleared for each.
+        Meant for few nodes and a small table: it is cleared for each. Not even Ctrl-C ends it before it is done.
         """
         found = np.zeros(len(states), np.int8)
-        search_each(states, found, self.memory, np.array([0, max_nodes]), self._no_moves, self._spec)
+        search_each(states, found, self.memory, np.array([0, max_nodes], np.int64), self._no_moves, self._spec)
         return found
 
     def _value(self, state: UInt64Array, limits: _Limits) -> int:
@@ -376,7 +378,7 @@ def canonical_key(state, maps, key, spec):
 
 @kernel
 def least_stones(state, maps, key, words):
-    """key[0] = black and white, seen through the symmetry that makes them least."""
+    """key[0], which is black and white, becomes the same seen through the symmetry that makes them least."""
     num_words = len(words)
     for s in range(len(maps)):
         for i in range(2 * num_words):
@@ -387,12 +389,11 @@ def least_stones(state, maps, key, words):
                 if bits != ZERO:
                     for i in range(num_words):
                         key[1, colour * num_words + i] |= maps[s, byte, np.int64(bits), i]
-        less = s == 0
-        if not less:
-            for i in range(2 * num_words):
-                if key[1, i] != key[0, i]:
-                    less = key[1, i] < key[0, i]
-                    break
+        less = False
+        for i in range(2 * num_words):
+            if key[1, i] != key[0, i]:
+                less = key[1, i] < key[0, i]
+                break
         if less:
             for i in range(2 * num_words):
                 key[0, i] = key[1, i]
@@ -422,7 +423,7 @@ def probe(key, table, values):
                 break
         if same:
             return np.int64(values[at])
-    return 0
+    return UNKNOWN
 
 
 @kernel
@@ -454,12 +455,14 @@ def sort(numbers, count):
 
 
 @kernel
-def expand(state, depth, every, memory, counter, moves, spec):
-    """The value of a state if it can be told at once; or else EXPANDED, its children and its frame made.
+def expand(state, depth, all_moves, memory, counter, moves, spec):
+    """The value of a state if it can be told at once, UNKNOWN if a limit forbids to look, or else _EXPANDED.
+
+    Its children and its frame are made then.
 
     Args:
         depth: of the state below the one that is asked about.
-        every: whether no child is to be spared, and moves, int64 [A], gets the values of those known at once.
+        all_moves: whether every child is wanted and moves, int8 [A], gets the values of those known at once.
     """
     num_words = len(spec.words)
     over = 4 * num_words
@@ -468,9 +471,9 @@ def expand(state, depth, every, memory, counter, moves, spec):
         return LOSS
     canonical_key(state, memory.maps, key, spec)
     known = probe(key[0], memory.table, memory.values)
-    if known != UNKNOWN and not every:
+    if known != UNKNOWN and not all_moves:
         return known
-    if (counter[0] >= counter[1] and not every) or depth >= len(memory.children):
+    if (counter[0] >= counter[1] and not all_moves) or depth >= len(memory.children):
         return UNKNOWN
     counter[0] += 1
     seat = seat_of(state[over])
@@ -513,12 +516,12 @@ def expand(state, depth, every, memory, counter, moves, spec):
             found = probe(key[0], memory.table, memory.values)
         if seat_of(child[over]) != seat:
             found = -found
-        if every:
+        if all_moves:
             memory.actions[count] = action
             moves[action] = found
-        if found == WIN:  # which ends the search here
+        if found == WIN:  # no further child is needed
             value = WIN
-            if not every:
+            if not all_moves:
                 break
         if found == UNKNOWN:
             # Try first what leaves the other colour least room and the own one most.
@@ -529,14 +532,14 @@ def expand(state, depth, every, memory, counter, moves, spec):
                 enemy += np.int64(popcount(child[(3 - colour) * num_words + i]))
             memory.order[depth, count] = (enemy - own) * 1024 + count
             count += 1
-    if count == 0 or (value == WIN and not every):
+    if count == 0 or (value == WIN and not all_moves):
         canonical_key(state, memory.maps, key, spec)
         keep(key[0], value, memory.table, memory.values)
         return value
     sort(memory.order[depth], count)
     frame = memory.frames[depth]
     frame[_SEAT], frame[_VALUE], frame[_COUNT], frame[_NEXT] = seat, value, count, 0
-    return EXPANDED
+    return _EXPANDED
 
 
 @kernel
@@ -547,14 +550,17 @@ def last_tried(depth, memory):
 
 @kernel
 def search(state, memory, counter, moves, spec):
-    """Value of a state for its player: WIN, LOSS, or UNKNOWN when counter[0] nodes reached counter[1].
+    """Value of a state for its player: WIN, LOSS, or UNKNOWN where a limit came first.
 
-    If `moves`, int64 [A], is not empty, no child of the state is spared, and `moves` gets the value of each move.
+    Args:
+        counter: int64 [2], nodes searched, counted on, and how many there may be; read at every node, so that another
+            thread can end the search.
+        moves: int8 [A], gets the value of each legal move, which costs at least one node; or of length 0.
     """
     # Not recursive: a kernel that calls a recursive one crashes once it is loaded from Numba's cache.
-    every = len(moves) > 0
-    found = expand(state, 0, every, memory, counter, moves, spec)
-    if found != EXPANDED:
+    all_moves = len(moves) > 0
+    found = expand(state, 0, all_moves, memory, counter, moves, spec)
+    if found != _EXPANDED:
         return found
     depth = 0
     while True:
@@ -563,7 +569,7 @@ def search(state, memory, counter, moves, spec):
             frame[_NEXT] += 1
             child = memory.children[depth, last_tried(depth, memory)]
             found = expand(child, depth + 1, False, memory, counter, moves, spec)
-            if found == EXPANDED:
+            if found == _EXPANDED:
                 depth += 1
                 continue
         else:
@@ -580,15 +586,15 @@ def search(state, memory, counter, moves, spec):
         at = last_tried(depth, memory)
         if seat_of(memory.children[depth, at, 4 * len(spec.words)]) != frame[_SEAT]:
             found = -found
-        sparing = depth > 0 or not every
-        if not sparing:
+        cutoff = depth > 0 or not all_moves
+        if not cutoff:
             moves[memory.actions[at]] = found
         if found == WIN:
             frame[_VALUE] = WIN
         elif found == UNKNOWN and frame[_VALUE] != WIN:
             frame[_VALUE] = UNKNOWN
-        if sparing and (found == WIN or (found == UNKNOWN and counter[0] >= counter[1])):
-            frame[_NEXT] = frame[_COUNT]
+        if cutoff and (found == WIN or (found == UNKNOWN and counter[0] >= counter[1])):
+            frame[_COUNT] = frame[_NEXT]
 
 
 @kernel

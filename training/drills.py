@@ -1,9 +1,9 @@
 """Drills: endings of random games with the truth about every ply, which no search has to be paid for.
 
 Self-play comes to few kinds of endings, those between good players who know what the network knows; of others it learns
-little, however long it goes on. A drill plays at random to the end and solves the last plies from behind. Then the
-ending is played once more from where the solver has come to, each move half of the time one that wins, so that neither
-side has thrown everything away. Both endings are taught: who wins, and in won positions which moves do. Won and lost
+little, however long it goes on. A drill plays at random to the end and solves the last plies backwards. Then the ending
+is played once more from where the solver has come to, half of the moves in won positions such as win, so that not all
+of it are the results of blunders. Both endings are taught: who wins, and in won positions which moves do. Won and lost
 ones are taught alike often, so that it does not learn that whoever moves wins.
 """
 
@@ -12,11 +12,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lifeline.endings import Ending, Endings
-from lifeline.rules import Rules
 from lifeline.solver import LOSS, UNKNOWN, WIN
 from lifeline.streams import derive
-from training.starts import held_out
+from training.backward import BackwardSolver, Ending
+from training.held_out import held_out
 from training.trajectory import Trajectory
 
 # Counters of the streams used here, far from those of the plies and of games that stray.
@@ -27,29 +26,24 @@ class Drills:
     """Makes drills, each as its key says. Positions that models are graded on are not taught.
 
     Args:
-        rules: what is played.
-        max_nodes: positions searched for each ply at most.
+        solver: of the rules that are played.
     """
 
-    def __init__(self, rules: Rules, max_nodes: int) -> None:
-        self._endings = Endings(rules, max_nodes)
-        self._held_out = held_out(rules)
-
-    def warm_up(self) -> None:
-        """Have the kernels compiled that it needs."""
-        self._endings.random(0)
+    def __init__(self, solver: BackwardSolver) -> None:
+        self._solver = solver
+        self._held_out = held_out(solver.rules)
 
     def make(self, game_id: int, count: int, version: int) -> list[Trajectory]:
-        """So many drills for a finished game, two endings each; those of which nothing could be solved are left out.
+        """So many drills for a finished game, two endings each; those that teach nothing are left out.
 
         Args:
-            game_id: of the game: drills hang on it and on nothing else.
+            game_id: of the game: drills depend on it and on nothing else.
             version: of the weights, noted in them.
         """
         keys = derive(np.full(2 * count, game_id, np.uint64), _DRILL + np.arange(2 * count))
         out: list[Trajectory] = []
         for pair in keys.reshape(-1, 2):
-            for key, ending in zip(pair, self._endings.random(int(pair[0])), strict=False):
+            for key, ending in zip(pair, self._solver.random_endings(int(pair[0])), strict=False):
                 out += self._taught(ending, int(key), version)
         return out
 
@@ -87,7 +81,7 @@ class Drills:
 
 
 def _some(rows: npt.NDArray[np.int64], count: int, key: int) -> npt.NDArray[np.int64]:
-    """So many of some rows, in no order; which ones hangs on a key."""
+    """So many of the rows, in no order; which ones depends on a key."""
     if len(rows) == count:
         return rows
     return rows[np.argsort(derive(np.full(len(rows), key, np.uint64), rows))[:count]]

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lifeline.endings import NO_MOVE, Endings
-from lifeline.env import BatchEnv
-from lifeline.rules import Rules
-from lifeline.solver import LOSS, WIN
-from training.starts import held_out
+from lifeline.solver import LOSS, NO_MOVE, WIN
+from training.backward import BackwardSolver
+from training.held_out import held_out
 
 _Float16 = npt.NDArray[np.float16]
 
@@ -17,29 +15,22 @@ _Float16 = npt.NDArray[np.float16]
 class Endgames:
     """Solves the plies of finished games from the last one backwards, as far as the solver gets.
 
-    What it finds in one game does not hang on the games before it. Positions that models are graded on, and their
-    symmetric forms, are left out: they are taught by how the game went on, like those that it cannot solve.
+    Positions that models are graded on, and their symmetric forms, are left out: they are taught by how the game went
+    on, like those that it cannot solve.
 
     Args:
-        rules: what is played.
-        max_nodes: positions searched for each ply at most.
+        solver: of the rules that are played.
     Source: Leela Chess Zero rescores its games by endgame tables in the same way.
     """
 
-    def __init__(self, rules: Rules, max_nodes: int) -> None:
-        self._endings = Endings(rules, max_nodes)
-        self._rules = rules
-        self._held_out = held_out(rules)
-
-    def warm_up(self) -> None:
-        """Have the kernels compiled that it needs."""
-        start = BatchEnv(self._rules, 1).gather()
-        self.solve(start, np.zeros((1, self._rules.num_actions), np.float16))
+    def __init__(self, solver: BackwardSolver) -> None:
+        self._solver = solver
+        self._held_out = held_out(solver.rules)
 
     def solve(
         self, states: npt.NDArray[np.uint64], policy_targets: _Float16
     ) -> tuple[npt.NDArray[np.int8], _Float16, npt.NDArray[np.float32]]:
-        """Solve the last plies of a game, up to the first one, from behind, that takes too many positions.
+        """Solve the last plies of a game, up to the first one, from the end, that takes too many positions.
 
         Args:
             states: uint64 [T, K] before each ply.
@@ -49,7 +40,7 @@ class Endgames:
             won positions without what is on moves that lose; and float32 [T], the share of each that was kept.
         """
         targets, kept = policy_targets.copy(), np.ones(len(states), np.float32)
-        solved, moves = self._endings.solve(states)
+        solved, moves = self._solver.solve(states)
         known = np.flatnonzero(solved)
         solved[known[self._held_out.contains(states[known])]] = 0
         rows = np.flatnonzero((solved == WIN) & policy_targets.any(axis=1))

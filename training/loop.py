@@ -20,11 +20,10 @@ from lifeline.play.openings import random_openings
 from lifeline.search.evaluator import UniformEvaluator
 from training import checkpoint, rundir
 from training.arena import MatchResult, play_match
+from training.backward import BackwardSolver
 from training.config import Config, SelfPlayConfig
 from training.console import LiveConsole
 from training.devices import count_gpus, describe_devices, place
-from training.drills import Drills
-from training.endgames import Endgames
 from training.evaluation import Contestant, RatingBook, Schedule, rate
 from training.export import export_onnx
 from training.learner import Learner, Losses, rate_at
@@ -232,9 +231,7 @@ class Run:
         for rules in self.config.game.sizes():
             SelfPlay(rules, one, self.config.search, UniformEvaluator(), np.random.default_rng(0)).play(1)
             if self.config.selfplay.solve_nodes:
-                Endgames(rules, 1).warm_up()
-            if self.config.selfplay.drills:
-                Drills(rules, 1).warm_up()
+                BackwardSolver(rules, 1).warm_up()
         from training.workers import Cluster
 
         cluster = Cluster(self.config, self._address, session, self._placement.worker_gpus)

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lifeline.env import BatchEnv
+from lifeline.kernels import longest_game
 from lifeline.rules import Rules
 from lifeline.search.evaluator import Evaluator
 from lifeline.search.policy import SearchResult
 from lifeline.streams import UInt64Array, derive, draw_keys
+from training.backward import BackwardSolver
 from training.config import SearchConfig, SelfPlayConfig
 from training.drills import Drills
 from training.endgames import Endgames
@@ -59,7 +61,7 @@ class SelfPlay:
         batch = config.batch_size
         self._config, self._search_config = config, search
         self._rng = rng
-        self._ply_cap = config.ply_cap or 4 * rules.num_cells
+        self._ply_cap = config.ply_cap or longest_game(rules)
         share = config.temperature_share
         if share is None:
             share = _VARIED[search.policy]
@@ -68,8 +70,9 @@ class SelfPlay:
         self._search = GroupedSearch(rules, batch, num_groups(config, on_gpu), search, evaluator)
         self._starts = Starts(rules, config)
         self._resignation = Resignation(config, batch)
-        self._endgames = Endgames(rules, config.solve_nodes) if config.solve_nodes else None
-        self._drills = Drills(rules, config.solve_nodes) if config.drills else None
+        solver = BackwardSolver(rules, config.solve_nodes) if config.solve_nodes else None
+        self._endgames = Endgames(solver) if solver else None
+        self._drills = Drills(solver) if solver and config.drills else None
         self._keys = np.zeros(batch, np.uint64)
         self._plies = np.zeros(batch, np.int64)
         self._random_plies = np.zeros(batch, np.int64)

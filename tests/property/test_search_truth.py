@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from game_positions import play_randomly
 from lifeline import BatchEnv, Position, Rules
+from lifeline.kernels import encode_position
 from lifeline.play.players import NetworkPlayer, RandomPlayer, RolloutPlayer, choose_move
 from lifeline.search.evaluator import UniformEvaluator
 from lifeline.search.gumbel import GumbelConstants, GumbelPolicy
 from lifeline.search.search import BatchSearch
-from lifeline.solver import Solver
+from lifeline.solver import NO_MOVE, Solver
 from lifeline.streams import derive
+from training.backward import BackwardSolver
 
 RULES = Rules(3)
 
@@ -46,6 +48,30 @@ def late_positions(count, most_empty, seed=0):
         if not position.is_over and position.stones.count(".") <= most_empty:
             found[position.text()] = position
     return list(found.values())
+
+
+def near_the_end(rules, count, most_states):
+    """Running positions that few others follow, reached by random play, all different."""
+    found, seed = {}, 0
+    while len(found) < count:
+        end = play_randomly(Position.start(rules), 4 * rules.num_cells, seed)
+        position = play_randomly(Position.start(rules), end.turn - 1 - seed % 6, seed)
+        seed += 1
+        few = not position.is_over and position.stones.count(".") <= 3 * rules.base
+        if few and followers(position, most_states) <= most_states:
+            found[position.text()] = position
+    return list(found.values())
+
+
+def followers(position, most):
+    """How many positions can follow; more than `most` are not counted on."""
+    known, waiting = {position}, [position]
+    while waiting and len(known) <= most:
+        here = waiting.pop()
+        fresh = {here.play(action) for action in here.legal_actions()} - known if not here.is_over else set()
+        known |= fresh
+        waiting += fresh
+    return len(known)
 
 
 def run_search(positions, evaluator, simulations, noise=0.0, keys=None):
@@ -81,6 +107,31 @@ def test_solver_agrees_with_minimax(symmetric):
         assert solution.value == minimax(position)
         wins = tuple(a for a in position.legal_actions() if reached_value(position, a) == 1)
         assert solution.winning == wins
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [Rules(3, "weak_pie"), Rules(3, "komi_pie", komi=2), Rules(5)],
+    ids=lambda r: f"{r.base} {r.opening}",
+)
+def test_all_ways_to_ask_the_solver_agree_with_minimax(rules):
+    """On boards of one word and of several, with symmetries and without."""
+    backward, values = BackwardSolver(rules, 100_000), []
+    solvers = [Solver(rules, 14, symmetric) for symmetric in (True, False)]
+    count, most = (25, 400) if rules.base == 3 else (5, 80)
+    for position in near_the_end(rules, count, most):
+        state, value = encode_position(position), minimax(position)
+        wins = {a for a in position.legal_actions() if reached_value(position, a) == 1}
+        for solver in solvers:
+            solution = solver.solve(position)
+            assert solution.value == value == solver.values(state[None], 100_000)[0], position.text()
+            assert set(solution.winning) == wins, position.text()
+        found, moves = backward.solve(state[None])
+        assert found[0] == value
+        assert np.flatnonzero(moves[0] != NO_MOVE).tolist() == position.legal_actions()
+        assert set(np.flatnonzero(moves[0] == 1)) == wins
+        values.append(value)
+    assert rules.base > 3 or set(values) == {1, -1}
 
 
 def test_solver_says_when_a_limit_came_first():

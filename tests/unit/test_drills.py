@@ -7,11 +7,12 @@ from lifeline import ConfigError, Rules
 from lifeline.kernels import decode_state
 from lifeline.search.evaluator import UniformEvaluator
 from lifeline.solver import Solver
+from training.backward import BackwardSolver
 from training.config import SearchConfig, SelfPlayConfig, build_config
 from training.drills import Drills
+from training.held_out import HeldOut, held_out
 from training.selfplay import SelfPlay
 from training.shards import ShardStore
-from training.starts import HeldOut, held_out
 from training.targets import samples_of
 from training.trajectory import pack, unpack, without_drills
 
@@ -19,7 +20,7 @@ RULES = Rules(3)
 
 
 def drills(count, nodes=500, rules=RULES, first=0):
-    made = Drills(rules, nodes)
+    made = Drills(BackwardSolver(rules, nodes))
     return [d for game_id in range(first, first + count) for d in made.make(game_id, 1, 7)]
 
 
@@ -43,11 +44,12 @@ def test_values_and_winning_moves_are_the_solvers(opening):
 
 
 def test_as_many_won_as_lost_positions_are_taught_and_none_that_is_held_out():
-    values = np.concatenate([d.solved for d in drills(40)])
+    made = drills(40)
+    values = np.concatenate([d.solved for d in made])
     assert len(values) > 200
-    assert all(d.solved.sum() == 0 for d in drills(40))
+    assert all(d.solved.sum() == 0 for d in made)
     assert set(np.unique(values)) == {-1, 1}
-    assert not any(held_out(RULES).contains(d.states).any() for d in drills(40))
+    assert not any(held_out(RULES).contains(d.states).any() for d in made)
 
 
 def test_held_out_positions_do_come_up_and_are_left_out(monkeypatch):

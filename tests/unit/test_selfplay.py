@@ -10,8 +10,8 @@ from lifeline.kernels import decode_state, encode_position
 from lifeline.search.evaluator import UniformEvaluator
 from lifeline.streams import derive, draw_keys
 from training.config import SearchConfig, SelfPlayConfig
+from training.held_out import held_out
 from training.selfplay import SelfPlay
-from training.starts import held_out
 
 
 def selfplay(batch=8, seed=0, share=0.5, cap=0):

@@ -1,16 +1,22 @@
 """Where games begin: at random moments, beside earlier games, and never where models are graded."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from game_positions import mapped, play_randomly
 from lifeline import BatchEnv, ConfigError, Position, Rules
 from lifeline.kernels import encode_position
 from lifeline.search.evaluator import UniformEvaluator
 from lifeline.streams import draw_keys
+from training import held_out as module
 from training.config import SearchConfig, SelfPlayConfig, build_config
 from training.grading import canonical_text, graded
+from training.held_out import HeldOut, held_out
 from training.selfplay import SelfPlay
-from training.starts import HeldOut, Starts, held_out
+from training.starts import Starts
 
 
 def begin(starts, count, seed=0):
@@ -103,6 +109,23 @@ def test_graded_positions_are_held_out_in_all_their_forms():
                 position.rules, tuple(stones), position.turn, position.placed, position.swapped, position.komi
             )
             assert known.contains(encode_position(turned)[None])[0]
+
+
+@pytest.mark.parametrize("base", [4, 5, 8])
+def test_forms_by_a_symmetry_are_told_from_other_positions(base, monkeypatch):
+    """On boards of one word and of several."""
+    rules = Rules(base)
+    position = play_randomly(Position.start(rules), rules.num_cells // 2, 5)
+    monkeypatch.setattr(module, "graded", lambda base: SimpleNamespace(positions=[position]))
+    monkeypatch.setattr(module, "path_of", lambda base: Path(__file__))
+    known, texts = HeldOut(rules), set()
+    for symmetry in range(12):
+        form = mapped(position, symmetry)
+        texts.add(form.text())
+        assert known.contains(encode_position(form)[None])[0]
+        after = [encode_position(form.play(action)) for action in form.legal_actions()]
+        assert not known.contains(np.array(after)).any()
+    assert len(texts) == 12
 
 
 def test_games_do_not_begin_where_models_are_graded(monkeypatch):
