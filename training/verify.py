@@ -24,8 +24,9 @@ BATCHES = (1, 7, 256)
 TOLERANCE = 1e-4
 """Of |model - network| / (1 + |network|): relative for large numbers, absolute for small ones."""
 # A network trained for long has logits of hundreds, and larger ones on boards it has never seen: there rounding alone
-# shifts them by more. A model may be off so many times as far as the network itself is in float32.
+# shifts them by more. A model may be off so many times as far as the network itself is in float32, up to a limit.
 _ROUNDINGS = 40
+_MAX_TOLERANCE = 1e-2
 # Positions of each board on which that is measured.
 _MEASURED = 16
 
@@ -74,7 +75,7 @@ class Judgement:
     @property
     def tolerance(self) -> float:
         """How far a model may be off."""
-        return max(TOLERANCE, _ROUNDINGS * self.rounding)
+        return min(max(TOLERANCE, _ROUNDINGS * self.rounding), _MAX_TOLERANCE)
 
     def at(self, rows: npt.NDArray[np.int64]) -> Judgement:
         """What it says of some of the positions."""

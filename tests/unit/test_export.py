@@ -217,9 +217,17 @@ def test_rounding_is_allowed_for_where_logits_are_huge(few):
     found = verify.compare(export_onnx(TINY, weights), few, wanted)
     assert found.difference <= found.allowed
     for judgement in wanted:
-        judgement.policy_cells[...] *= 1.01
+        judgement.policy_cells[...] *= 1.02
     with pytest.raises(ModelError, match="not the network it was made of"):
         verify.compare(export_onnx(TINY, weights), few, wanted)
+
+
+def test_a_network_whose_answers_are_no_numbers_is_like_no_model(few):
+    weights = {name: tensor * 1e12 if "weight" in name else tensor for name, tensor in lively_weights().items()}
+    wanted = verify.judge(few, TINY, weights)
+    assert any(not np.isfinite(judgement.policy_cells).all() for judgement in wanted)
+    with pytest.raises(ModelError, match="not the network it was made of"):
+        verify.compare(export_onnx(TINY, lively_weights()), few, wanted)
 
 
 def test_logits_of_illegal_cells_are_not_compared(few):
