@@ -32,6 +32,7 @@ from training.provenance import describe, lineage
 from training.ratings import Ratings
 from training.replay import Replay
 from training.selfplay import SelfPlay, streams_of
+from training.sessions import begin_session, read_sessions
 from training.shards import ShardStore
 from training.sources import GameSource, LocalSource, resident_bytes
 from training.targets import samples_of
@@ -179,7 +180,7 @@ class Run:
             RunError: the loss is not finite or a learner's process died, the last good checkpoint being kept and named;
                 or workers keep dying.
         """
-        session = rundir.next_session(self.folder)
+        session = begin_session(self.folder, self.iteration, self.config)
         if len(self._placement.learners) > 1:
             self._console.message(f"learning on {', '.join(map(str, self._placement.learners))}")
         self._tell("training", now=True)
@@ -288,8 +289,8 @@ class Run:
 
     def model(self) -> bytes:
         """The newest averaged weights as an ONNX file, with where they come from."""
-        facts = rundir.read_facts(self.folder)
-        entries = describe(self.iteration, self._counters(), self.config, self._book.pairs, facts=facts)
+        facts, (_, made) = rundir.read_facts(self.folder), read_sessions(self.folder)
+        entries = describe(self.iteration, self._counters(), self.config, self._book.pairs, facts=facts, made=made)
         return export_onnx(self.config.network, self.learner.average_weights(), entries)
 
     def _counters(self) -> dict[str, Any]:

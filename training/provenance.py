@@ -17,6 +17,7 @@ from training.config import Config, build_config, read_yaml
 from training.evaluation import ANCHOR, RatingBook, rate
 from training.ratings import Pair
 from training.rundir import CHECKPOINTS, CONFIG_FILE, RATINGS_FILE, read_facts
+from training.sessions import Stretch, read_sessions, resumptions
 from training.weights_file import Weights
 
 LICENCE = "MIT"
@@ -34,8 +35,10 @@ _MODEL = "iteration-"
 BEGUN_WITH = "begun_with"
 """The entry, and the fact of a run, that tells of earlier runs whose weights it began with."""
 
-_STEP = ("seed", "command", "commit", "sessions", "iterations", "games", "training_seconds")
-_MAX_TEXT, _MAX_CONFIG, _MAX_LINEAGE = 200, 8_000, 38_000
+_RESUMED = "resumed"
+_MAX_TEXT, _MAX_CONFIG, _MAX_RESUMED, _MAX_LINEAGE = 200, 8_000, 8_000, 38_000
+_STEP = dict.fromkeys(("seed", "command", "commit", "iterations", "games", "training_seconds"), _MAX_TEXT)
+_STEP[_RESUMED] = _MAX_RESUMED
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,14 @@ class Source:
         config: of its run; None for a checkpoint that stands alone.
         pairs: the run's rating games.
         facts: what its directory says of how it was begun; see `rundir.create`.
+        made: and of how it went on.
     """
 
     checkpoint: Checkpoint
     config: Config | None
     pairs: Sequence[Pair]
     facts: Mapping[str, Any]
+    made: Sequence[Stretch]
 
 
 def find_source(path: Path) -> Source:
@@ -65,8 +70,9 @@ def find_source(path: Path) -> Source:
     found = checkpoint.find(path)
     run = _run_of(found.path)
     if run is None:
-        return Source(found, None, (), {})
-    return Source(found, _config_of(run), RatingBook(run / RATINGS_FILE).pairs, read_facts(run))
+        return Source(found, None, (), {}, ())
+    pairs, (_, made) = RatingBook(run / RATINGS_FILE).pairs, read_sessions(run)
+    return Source(found, _config_of(run), pairs, read_facts(run), made)
 
 
 def _run_of(path: Path) -> Path | None:
@@ -104,9 +110,17 @@ def _entries_beside(path: Path) -> dict[str, Any]:
         return {}
     try:
         found = checkpoint.load(path)
-        return describe(found.iteration, found.counters, _config_of(run), facts=read_facts(run))
+        _, made = read_sessions(run)
+        return describe(found.iteration, found.counters, _config_of(run), facts=read_facts(run), made=made)
     except (CheckpointError, ConfigError):
         return {}
+
+
+def _newest(resumed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The newest of them, as many as there is room for."""
+    while len(json.dumps(resumed, separators=(",", ":"))) > _MAX_RESUMED:
+        resumed = resumed[1:]
+    return resumed
 
 
 def _bounded(steps: Any) -> list[dict[str, Any]]:
@@ -138,7 +152,7 @@ def _step(entries: Any) -> dict[str, Any]:
             return {}
     if not isinstance(config, dict):
         return {}
-    told = {name: _short(entries.get(name), _MAX_TEXT) for name in _STEP}
+    told = {name: _short(entries.get(name), most) for name, most in _STEP.items()}
     return {"config": config, **{name: text for name, text in told.items() if text}}
 
 
@@ -155,6 +169,7 @@ def describe(
     licence: str = LICENCE,
     note: str | None = None,
     facts: Mapping[str, Any] | None = None,
+    made: Sequence[Stretch] = (),
 ) -> dict[str, str]:
     """The entries that say where weights come from; what is not known is left out.
 
@@ -166,6 +181,7 @@ def describe(
         licence: a name, or a text.
         note: whatever else its maker wants to say.
         facts: how the run was begun; see `rundir.read_facts`.
+        made: how it went on, the oldest stretch first.
 
     Raises:
         CheckpointError: a counter is no number.
@@ -183,17 +199,22 @@ def describe(
         game, begun = config.game, facts or {}
         bases = ",".join(str(rules.base) for rules in game.sizes())
         entries |= {"bases_trained": bases, "opening_trained": game.opening}
+        made = [stretch for stretch in made if stretch.iteration < max(1, iteration)]
         # JSON is YAML: the entry, saved as a file, is what the command takes.
-        entries |= {"config": config.model_dump_json(), "seed": str(config.seed)}
+        first = made[0].config if made else config.model_dump(mode="json")
+        entries |= {"config": json.dumps(first, separators=(",", ":")), "seed": str(config.seed)}
         entries["command"] = "lifeline train config.yaml"
         if begun.get("init_from"):
             entries["command"] += f" --init-from {Path(str(begun['init_from'])).name}"
         earlier = _bounded(begun.get(BEGUN_WITH))
         if earlier:
             entries[BEGUN_WITH] = json.dumps(earlier, separators=(",", ":"))
-        for name in ("commit", "sessions"):
-            if begun.get(name):
-                entries[name] = str(begun[name])
+        commit = made[0].commit if made else begun.get("commit")
+        if commit:
+            entries["commit"] = str(commit)
+        resumed = _newest(resumptions(made, "RUN"))
+        if resumed:
+            entries[_RESUMED] = json.dumps(resumed, separators=(",", ":"))
         if begun.get("versions"):
             entries["versions"] = json.dumps(begun["versions"])
         if game.opening != "strong_pie":

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
 import socket
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +19,7 @@ from lifeline.files import write_atomic
 from lifeline.version import __version__
 from training.config import Config, build_config, dump_config, load_config, read_yaml
 from training.runs import CONFIG_FILE, RUN_FILE, STATE_FILE, SUMMARY_FILE
+from training.sessions import SESSIONS_FILE, source_commit
 
 MODEL_FILE = "bot.onnx"
 CURVE_FILE = "elo.png"
@@ -28,7 +27,6 @@ CHECKPOINTS = "checkpoints"
 GAMES = "games"
 MODELS = "models"
 RATINGS_FILE = "ratings.jsonl"
-SESSIONS_FILE = "sessions"
 
 
 def create(
@@ -48,7 +46,7 @@ def create(
     facts = {
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "seed": config.seed,
-        "commit": _commit(),
+        "commit": source_commit(),
         "init_from": init_from,
         "begun_with": list(begun_with),
         "versions": {"lifeline": __version__, "torch": torch.__version__, "numpy": np.__version__},
@@ -78,15 +76,12 @@ def read_config(folder: Path) -> Config:
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """How a run was begun, as `create` noted it, and in how many sessions it was made; what is missing is left out."""
+    """How a run was begun, as `create` noted it; empty if that is missing or damaged."""
     try:
         facts = json.loads((folder / RUN_FILE).read_text())
     except (OSError, ValueError):
         facts = {}
-    facts = facts if isinstance(facts, dict) else {}
-    with contextlib.suppress(OSError, ValueError):
-        facts["sessions"] = int((folder / SESSIONS_FILE).read_text()) + 1
-    return facts
+    return facts if isinstance(facts, dict) else {}
 
 
 # What a run rests on from its first game to its last.
@@ -120,17 +115,6 @@ def write_json(path: Path, values: Any) -> None:
     write_atomic(path, json.dumps(values, indent=1).encode())
 
 
-def next_session(folder: Path) -> int:
-    """Count a start of the run: 0 for the first. No two starts get the same number."""
-    path = folder / SESSIONS_FILE
-    try:
-        session = int(path.read_text()) + 1
-    except (OSError, ValueError):
-        session = 0
-    write_atomic(path, str(session).encode())
-    return session
-
-
 def write_state(
     folder: Path, status: str, iteration: int, games: int, samples: int, seconds: float, elo: float | None
 ) -> None:
@@ -149,21 +133,6 @@ def write_state(
     write_json(folder / STATE_FILE, state)
 
 
-def _commit() -> str | None:
-    """The commit of the source this runs from, with a mark if it was edited; None outside a checkout."""
-    try:
-        out = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return out.stdout.strip() or None
-
-
 __all__ = [
     "CHECKPOINTS",
     "CONFIG_FILE",
@@ -178,7 +147,6 @@ __all__ = [
     "SUMMARY_FILE",
     "change_config",
     "create",
-    "next_session",
     "read_config",
     "read_facts",
     "write_json",

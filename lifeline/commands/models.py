@@ -47,7 +47,14 @@ def export(
     saved = source.checkpoint
     network, weights = network_config_of(json.dumps(saved.manifest.get("network"))), saved.weights()
     entries = describe(
-        saved.iteration, saved.counters, source.config, source.pairs, licence or LICENCE, note, source.facts
+        saved.iteration,
+        saved.counters,
+        source.config,
+        source.pairs,
+        licence or LICENCE,
+        note,
+        source.facts,
+        source.made,
     )
     stored = verify.rounded(weights) if half else weights
     export_onnx(network, weights, entries, half)  # what cannot be exported is refused before it is compared

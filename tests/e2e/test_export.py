@@ -1,5 +1,9 @@
 """`lifeline export` as a user meets it: a run trained, exported, played with; and what it refuses."""
 
+import json
+import shlex
+import shutil
+
 import numpy as np
 import pytest
 
@@ -42,17 +46,32 @@ def test_refusals_are_one_line(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_can_be_made_again_from_its_model_alone(run, tmp_path):
+def made_again(metadata, folder):
+    """The bot of a run made anew from what a model says of itself, and nothing else."""
+    (folder / "config.yaml").write_text(metadata["config"])
+    commands = [f"{metadata['command'].replace('config.yaml', str(folder / 'config.yaml'))} --run-dir {folder / 'r'}"]
+    commands += [
+        again["command"].replace("RUN", str(folder / "r")) for again in json.loads(metadata.get("resumed", "[]"))
+    ]
+    for command in commands:
+        code, _, err = lifeline(*shlex.split(command)[1:])
+        assert code == 0, err
+    return OnnxEvaluator(folder / "r" / "bot.onnx")
+
+
+@pytest.mark.parametrize("changes", [[], ["search.num_simulations=6", "learner.average_decay=0.9"]])
+def test_a_run_can_be_made_again_from_its_model_alone(run, tmp_path, changes):
+    if changes:
+        run = shutil.copytree(run, tmp_path / "changed")
+        settings = [part for change in [*changes, "max_iterations=5"] for part in ("--set", change)]
+        code, _, err = lifeline("train", "--resume", run, "--workers", "0", *settings)
+        assert code == 0, err
     bot = OnnxEvaluator(run / "bot.onnx")
     assert bot.metadata["command"] == "lifeline train config.yaml"
     assert bot.metadata["seed"] == str(TINY["seed"])
-    assert {"commit", "versions", "sessions"} <= bot.metadata.keys()
-    (tmp_path / "config.yaml").write_text(bot.metadata["config"])
-    code, _, err = lifeline(
-        *bot.metadata["command"].split()[1:-1], tmp_path / "config.yaml", "--run-dir", tmp_path / "r"
-    )
-    assert code == 0, err
-    again = OnnxEvaluator(tmp_path / "r" / "bot.onnx")
+    assert {"commit", "versions"} <= bot.metadata.keys()
+    assert ("resumed" in bot.metadata) == bool(changes)
+    again = made_again(bot.metadata, tmp_path)
     env = BatchEnv(Rules(3), 8)
     for got, want in zip(again.evaluate(env), bot.evaluate(env), strict=True):
         assert (got == want).all()
