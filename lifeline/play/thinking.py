@@ -24,19 +24,16 @@ from lifeline.streams import UInt64Array
 IntArray = npt.NDArray[np.int64]
 
 # Positions that the solver may search for each simulation, and at most: about as long as the simulation takes with a
-# small network.
-_SOLVER_NODES = 32
-_MOST_SOLVER_NODES = 20_000
-# Legal actions up to which it is asked under a limit of time. Under one of positions it is asked where these are more
-# than two to the power of the actions: so it finishes in about nine cases of ten.
-_SOLVER_ACTIONS = 14
+# small network. It is asked where these are at least two to the power of the legal actions, and then finishes more
+# often than not.
+_SOLVER_NODES = 256
+_MOST_SOLVER_NODES = 500_000
 _SOLVER_TABLE_BITS = 16
-# Part of a time that the solver may take.
+# Part of a time that the solver may take, and the positions a second that it may count on.
 _SOLVER_SHARE = 0.25
-# Legal actions up to which leaves are solved: by so many simulations, and by time, where a network has usually more to
-# do than the small one by which the first number was found.
-_PROVE = 7
-_TIMED_PROVE = 8
+_SOLVER_SPEED = 1_000_000
+# Legal actions up to which leaves are solved.
+_PROVE = 10
 # What trees that are kept may take together, in bytes.
 _MOST_BYTES = 400_000_000
 # Of each node of a tree, beside those of its actions: its numbers, and the state of the game.
@@ -118,7 +115,7 @@ class Thinking:
         return leaves_for(simulations) if self._leaves is None else min(self._leaves, max(1, simulations))
 
     def _new_search(self, simulations: int, leaves: int, batch: int = 1, reuse: bool = False) -> BatchSearch:
-        prove = (_TIMED_PROVE if reuse else _PROVE) if self._prove is None else self._prove
+        prove = _PROVE if self._prove is None else self._prove
         policy: SearchPolicy = (
             PuctPolicy(PuctConstants(leaves=leaves)) if self._search == "puct" else GumbelPolicy(self._constants)
         )
@@ -212,7 +209,8 @@ class Thinking:
 
     def _solutions(self, env: BatchEnv, nodes: int | None, seconds: float | None = None) -> dict[int, Solution]:
         """What the solver says of each game that it is asked about, within these limits for each."""
-        most = _SOLVER_ACTIONS if nodes is None else nodes.bit_length() - 1
+        expected = int(_SOLVER_SPEED * (seconds or 0)) if nodes is None else nodes
+        most = expected.bit_length() - 1
         found = {}
         for row in np.flatnonzero(env.legal_action_mask.sum(axis=1) <= most).tolist():
             if self._solver is None:
