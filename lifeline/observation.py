@@ -23,9 +23,11 @@ from lifeline.kernels import (
     ZERO,
     may_swap,
 )
+from lifeline.regions import REGION_PLANES, encode_regions
 from lifeline.tactics import TACTICAL_PLANES, encode_tactics
 
-# Raised whenever the meaning of a plane changes; a model is used only with the version it was trained on.
+# Raised whenever the meaning of a plane changes; a model is used only with the version it was trained on. New planes
+# come last, and change nothing for models that see those before.
 OBSERVATION_VERSION = 2
 
 PLANES: tuple[tuple[str, str], ...] = (
@@ -41,10 +43,13 @@ PLANES: tuple[tuple[str, str], ...] = (
     ("own_komi", "points of komi the mover may still spend, divided by 10"),
     ("enemy_komi", "points of komi the other side may still spend, divided by 10"),
     *TACTICAL_PLANES,
+    *REGION_PLANES,
 )
 NUM_PLANES = len(PLANES)
-NUM_PLAIN_PLANES = NUM_PLANES - len(TACTICAL_PLANES)
-"""The planes before the tactical ones, which come last."""
+NUM_TACTICAL_PLANES = NUM_PLANES - len(REGION_PLANES)
+"""The planes up to the tactical ones, before those of regions."""
+NUM_PLAIN_PLANES = NUM_TACTICAL_PLANES - len(TACTICAL_PLANES)
+"""The planes before the tactical ones."""
 
 
 @kernel
@@ -89,7 +94,8 @@ def encode_planes(states, maps, choice, planes, work, spec):
             planes[b, 8, to] = no_adjacent
             planes[b, 9, to] = own_komi
             planes[b, 10, to] = enemy_komi
-        encode_tactics(states[b], maps[choice[b]], planes[b, NUM_PLAIN_PLANES:], work, spec)
+        encode_tactics(states[b], maps[choice[b]], planes[b, NUM_PLAIN_PLANES:NUM_TACTICAL_PLANES], work, spec)
+        encode_regions(states[b], maps[choice[b]], planes[b, NUM_TACTICAL_PLANES:], work, spec)
 
 
 @cache

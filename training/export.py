@@ -27,11 +27,11 @@ from lifeline.compiled import user_cache
 from lifeline.errors import ModelError
 from lifeline.files import write_atomic
 from lifeline.model_file import FORMAT_KEY, INPUT, MODEL_FORMAT, OBSERVATION_KEY, OUTPUTS, seal
-from lifeline.observation import NUM_PLANES, OBSERVATION_VERSION, PLANES
+from lifeline.observation import OBSERVATION_VERSION, PLANES
 from lifeline.onnx_file import check_metadata
 from lifeline.version import __version__
 from training.config import NetworkConfig
-from training.network import Exportable, Network
+from training.network import Exportable, Network, planes_of
 
 _PREFIX = "network."
 _HALF = ".half"
@@ -73,7 +73,7 @@ def export_onnx(
     entries = {
         FORMAT_KEY: str(MODEL_FORMAT),
         OBSERVATION_KEY: str(OBSERVATION_VERSION),
-        "planes": ",".join(name for name, _ in PLANES),
+        "planes": ",".join(name for name, _ in PLANES[: planes_of(config)]),
         "network": config.model_dump_json(),
         "program": f"lifeline {__version__}",
         "precision": "float16 weights, computed in float32" if half else "float32",
@@ -99,7 +99,7 @@ def _stored(tensor: Tensor, name: str, half: bool) -> npt.NDArray[Any]:
 def _graph(config: NetworkConfig) -> onnx.ModelProto:
     """The traced graph of a network of this size, its weights arbitrary."""
     sources = Path(training.network.__file__).read_bytes() + Path(__file__).read_bytes()
-    versions = f"{torch.__version__} {onnx.__version__} {NUM_PLANES}"
+    versions = f"{torch.__version__} {onnx.__version__} {planes_of(config)}"
     key = hashlib.sha256(sources + (config.model_dump_json() + versions).encode()).hexdigest()[:20]
     path = user_cache() / "graphs" / f"{key}.onnx"
     try:
@@ -125,7 +125,7 @@ def _trace(config: NetworkConfig) -> onnx.ModelProto:
         warnings.simplefilter("ignore")  # of the exporter's own code; the result is checked against torch by tests
         program = torch.onnx.export(
             network,
-            (torch.rand(2, NUM_PLANES, 5, 5),),
+            (torch.rand(2, planes_of(config), 5, 5),),
             dynamo=True,
             verbose=False,
             optimize=False,  # would rename and merge the weights, which are to be filled in by name

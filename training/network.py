@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lifeline.observation import NUM_PLAIN_PLANES, NUM_PLANES
+from lifeline.observation import NUM_PLAIN_PLANES, NUM_PLANES, NUM_TACTICAL_PLANES
 from training.config import NetworkConfig
 
 
@@ -62,6 +62,13 @@ class Block(nn.Module):
         return cast(Tensor, x + self.second(y) * mask)
 
 
+def planes_of(config: NetworkConfig) -> int:
+    """How many of the planes a network sees: the first ones."""
+    if config.region_planes:
+        return NUM_PLANES
+    return NUM_TACTICAL_PLANES if config.tactical_planes else NUM_PLAIN_PLANES
+
+
 class Features(NamedTuple):
     """What the heads look at. P: the places of the policy, grid or cells; the order of axes is that of the layout.
 
@@ -84,7 +91,7 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         c, h = config.channels, config.head_channels
-        self.planes = NUM_PLANES if config.tactical_planes else NUM_PLAIN_PLANES
+        self.planes = planes_of(config)
         self.stem = HexConv(self.planes, c)
         self.blocks = nn.ModuleList(Block(c, pooled=(i + 1) % config.pool_every == 0) for i in range(config.blocks))
         self.policy_cells = nn.Conv2d(c, h, 1)

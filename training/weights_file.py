@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import safetensors
 import safetensors.torch
 import torch
+import torch.nn.functional as F
+from pydantic import ValidationError
 from torch import Tensor
 
 from lifeline.errors import CheckpointError
@@ -19,9 +21,11 @@ from lifeline.observation import OBSERVATION_VERSION
 from lifeline.version import __version__
 from training import checkpoint
 from training.config import NetworkConfig
-from training.network import Network
+from training.network import Network, planes_of
 
 SUFFIX = ".safetensors"
+STEM = "stem.weight"
+"""The weights that look at the planes, [out, planes, 7]."""
 _MAX_BYTES = 1_000_000_000
 _DTYPES = ("F16", "BF16", "F32")
 
@@ -41,6 +45,19 @@ class Weights:
     network: dict[str, Any] | None
     tensors: Mapping[str, Tensor]
     entries: Mapping[str, str] = field(default_factory=dict)
+
+    def widened(self, network: NetworkConfig) -> Weights:
+        """These, or where such a network just sees more planes, its weights, which do not look at those yet."""
+        try:
+            own = NetworkConfig.model_validate(self.network)
+        except ValidationError:
+            return self
+        more = planes_of(network) - planes_of(own)
+        seen = {"tactical_planes": network.tactical_planes, "region_planes": network.region_planes}
+        if more < 0 or STEM not in self.tensors or own.model_copy(update=seen) != network:
+            return self
+        stem = F.pad(self.tensors[STEM], (0, 0, 0, more))
+        return replace(self, network=network.model_dump(mode="json"), tensors={**self.tensors, STEM: stem})
 
     def fit(self, network: NetworkConfig) -> None:
         """See that these are the weights of such a network.

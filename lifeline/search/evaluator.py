@@ -133,8 +133,12 @@ class OnnxEvaluator:
             outputs = {o.name for o in self._session.get_outputs()}
         except Exception as error:  # ONNX Runtime's errors have no common base
             raise ModelError(f"{self._source} is no usable ONNX model: {_reason(error)}") from None
-        if inputs != [(INPUT, "tensor(float)", 4, [NUM_PLANES])]:
-            raise ModelError(f"{self._source} does not take {INPUT}, float32 [B, {NUM_PLANES}, H, W]")
+        seen = inputs[0][3][0] if len(inputs) == 1 and len(inputs[0][3]) else None
+        if not isinstance(seen, int) or not 0 < seen <= NUM_PLANES or inputs != [(INPUT, "tensor(float)", 4, [seen])]:
+            raise ModelError(
+                f"{self._source} does not take {INPUT}, float32 [B, C, H, W] with at most {NUM_PLANES} planes"
+            )
+        self._planes = seen
         if not set(OUTPUTS) <= outputs:
             raise ModelError(f"{self._source} does not give {', '.join(OUTPUTS)}")
         self._threads = threads or os.cpu_count() or 1
@@ -159,6 +163,7 @@ class OnnxEvaluator:
         return policy_grid, policy_global, value
 
     def _run(self, planes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        planes = np.ascontiguousarray(planes[:, : self._planes])  # a model may see the first ones alone
         try:
             policy_grid, policy_global, value = self._session.run(list(OUTPUTS), {INPUT: planes})
         except Exception as error:

@@ -7,6 +7,7 @@ from game_positions import positions
 from lifeline.env import BatchEnv
 from lifeline.groups import shape_of
 from lifeline.observation import NUM_PLANES, PLANES
+from lifeline.regions import REGION_PLANES
 from lifeline.rules import STONES, Position, Rules, groups
 
 
@@ -30,6 +31,30 @@ def tactics_of(position, side, colour):
         for cell in group.cells:
             single[cell] = len(partners) == 1
     return {f"{side}_captures": captures, f"{side}_losses": losses, f"{side}_single_link": single}
+
+
+def regions_of(position, own, enemy):
+    """The planes of regions and groups, by cell and everywhere."""
+    shape, num_cells = shape_of(position.rules.board, position.stones), position.rules.num_cells
+    cells = {name: [0.0] * num_cells for name, _ in REGION_PLANES if not name.endswith(("room", "room_odd"))}
+    room = {"own": 0, "enemy": 0, "shared": 0}
+    for number, region in enumerate(shape.regions):
+        touching = [g for g in shape.groups if number in g.regions]
+        of = {side: sum(g.colour == c for g in touching) for side, c in (("own", own), ("enemy", enemy))}
+        for cell in region.cells:
+            cells["region_size"][cell] = len(region.cells) / 8
+            cells["region_odd"][cell] = len(region.cells) % 2
+            for side, count in of.items():
+                cells[f"region_{side}_groups"][cell] = count / 4
+        sides = [side for side, count in of.items() if count]
+        if sides:
+            room[sides[0] if len(sides) == 1 else "shared"] += len(region.cells)
+    for group in shape.groups:
+        for cell in group.cells:
+            cells["group_size"][cell] = len(group.cells) / 8 if group.regions else 0
+            cells["group_regions"][cell] = len(group.regions) / 4
+    everywhere = {f"{side}_room": count / 8 for side, count in room.items()}
+    return cells, everywhere | {f"{side}_room_odd": count % 2 for side, count in room.items()}
 
 
 def planes_of(position):
@@ -61,6 +86,10 @@ def planes_of(position):
         for side, colour in (("own", own), ("enemy", enemy)):
             cells |= tactics_of(position, side, colour)
             everywhere[f"{side}_groups"] = len(groups(geometry, position.stones, colour)) / 8
+    if not position.is_over:
+        of_regions = regions_of(position, own, enemy)
+        cells |= of_regions[0]
+        everywhere |= of_regions[1]
     planes = np.zeros((NUM_PLANES, *geometry.grid_shape), np.float32)
     for number, (name, _) in enumerate(PLANES):
         for cell, (q, z) in enumerate(geometry.coords):

@@ -28,13 +28,14 @@ from training.config import Config, GameConfig, NetworkConfig
 from training.devices import describe_devices
 from training.evaluation import RatingBook
 from training.export import export_onnx
-from training.network import Network
+from training.network import Network, planes_of
 from training.provenance import LICENCE, lineage
 from training.ratings import Pair
 from training.weights_file import export_weights, find_weights
 
 ROOT = Path(__file__).parents[2]
-TINY = NetworkConfig(blocks=1, channels=8, pool_every=1, head_channels=4, value_hidden=8)
+TINY = NetworkConfig(blocks=1, channels=8, pool_every=1, head_channels=4, value_hidden=8, region_planes=True)
+LESS = TINY.model_copy(update={"region_planes": False})
 COUNTERS = {
     "games": 120,
     "samples": 2_400,
@@ -46,10 +47,10 @@ COUNTERS = {
 }
 
 
-def lively_weights(seed=0):
+def lively_weights(seed=0, config=TINY):
     """Weights of which every one matters: a new network's blocks do nothing yet."""
     torch.manual_seed(seed)
-    network = Network(TINY)
+    network = Network(config)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.2)
@@ -358,10 +359,11 @@ def test_a_note_is_short_text(tmp_path, note):
         run_export(save(tmp_path), tmp_path / "bot.onnx", note=note)
 
 
-def test_the_documentation_tells_the_truth(tmp_path, monkeypatch):
+@pytest.mark.parametrize("config", [TINY, LESS])
+def test_the_documentation_tells_the_truth(tmp_path, monkeypatch, config):
     """Its code runs, its tables are those of the program."""
     text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-    (tmp_path / "bot.onnx").write_bytes(export_onnx(TINY, lively_weights()))
+    (tmp_path / "bot.onnx").write_bytes(export_onnx(config, lively_weights(config=config)))
     monkeypatch.chdir(tmp_path)
     known: dict = {}
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
@@ -369,7 +371,7 @@ def test_the_documentation_tells_the_truth(tmp_path, monkeypatch):
     assert known["values"].shape == (16,)
     # The planes written there by hand are those of the start, so the model says the same of both.
     start = BatchEnv(Rules(3), 1)
-    assert (known["planes"] == start.observation).all()
+    assert (known["planes"] == start.observation[:, : planes_of(config)]).all()
     for got, want in zip(
         (known["policy_grid"], known["value"]), known["model"].run(start.observation)[::2], strict=True
     ):
@@ -383,6 +385,23 @@ def test_the_documentation_tells_the_truth(tmp_path, monkeypatch):
 def written(path, weights=None, metadata=(), half=False):
     path.write_bytes(export_weights(TINY, lively_weights() if weights is None else weights, dict(metadata), half))
     return path
+
+
+def test_weights_are_widened_for_a_network_that_sees_more(tmp_path, few):
+    """It says the same until it has learnt what the new planes are worth."""
+    path = tmp_path / "less.safetensors"
+    path.write_bytes(export_weights(LESS, lively_weights(config=LESS), {}))
+    found = find_weights(path)
+    wide = found.widened(TINY)
+    wide.fit(TINY)
+    assert wide.network == TINY.model_dump(mode="json")
+    models = [OnnxEvaluator(export_onnx(c, w.tensors)) for c, w in ((LESS, found), (TINY, wide))]
+    for part in few:
+        for got, want in zip(models[0].run(part.planes), models[1].run(part.planes), strict=True):
+            assert np.allclose(got, want, atol=1e-5)
+    assert found.widened(LESS).tensors.keys() == found.tensors.keys()
+    for other in (LESS.model_copy(update={"blocks": 2}), LESS.model_copy(update={"tactical_planes": False})):
+        assert found.widened(other) is found
 
 
 def test_weights_are_found_again_in_files_and_checkpoints(tmp_path):

@@ -335,9 +335,16 @@ def test_any_network_of_the_right_signature_will_do():
     assert OnnxEvaluator(net("t")).run(np.zeros((3, NUM_PLANES, 7, 7), np.float32))[1].shape == (3, 2)
 
 
+def test_a_model_may_see_the_first_planes_alone():
+    planes = np.random.default_rng(0).normal(size=(3, NUM_PLANES, 7, 7)).astype(np.float32) / 100
+    grid = OnnxEvaluator(net("t", planes=11)).run(planes)[0]
+    assert np.allclose(grid, planes[:, :11].sum(axis=1), atol=1e-5)
+
+
 def test_a_model_of_another_signature_is_refused():
     refused(net("t", name="input"), "does not take planes")
     refused(net("t", planes=NUM_PLANES + 1), "does not take planes")
+    refused(net("t", planes="any"), "does not take planes")
     refused(net("t", kind=TensorProto.DOUBLE), "does not take planes|no usable ONNX model")
 
 
