@@ -28,12 +28,16 @@ IntArray = npt.NDArray[np.int64]
 # often than not.
 _SOLVER_NODES = 256
 _MOST_SOLVER_NODES = 500_000
+# Searches with fewer simulations look less far ahead at the end of the game too: levels play by them.
+_MANY_SIMULATIONS = 64
+_FEW_SOLVER_NODES = 32
 _SOLVER_TABLE_BITS = 16
 # Part of a time that the solver may take, and the positions a second that it may count on.
 _SOLVER_SHARE = 0.25
 _SOLVER_SPEED = 1_000_000
 # Legal actions up to which leaves are solved.
 _PROVE = 10
+_FEW_PROVE = 7
 # What trees that are kept may take together, in bytes.
 _MOST_BYTES = 400_000_000
 # Of each node of a tree, beside those of its actions: its numbers, and the state of the game.
@@ -115,7 +119,9 @@ class Thinking:
         return leaves_for(simulations) if self._leaves is None else min(self._leaves, max(1, simulations))
 
     def _new_search(self, simulations: int, leaves: int, batch: int = 1, reuse: bool = False) -> BatchSearch:
-        prove = _PROVE if self._prove is None else self._prove
+        prove = self._prove
+        if prove is None:
+            prove = _PROVE if reuse or simulations >= _MANY_SIMULATIONS else _FEW_PROVE
         policy: SearchPolicy = (
             PuctPolicy(PuctConstants(leaves=leaves)) if self._search == "puct" else GumbelPolicy(self._constants)
         )
@@ -159,7 +165,8 @@ class Thinking:
         result = search.run(games, padded, stop)
         nodes = self._solver_nodes
         if nodes is None:
-            nodes = min(_SOLVER_NODES * simulations, _MOST_SOLVER_NODES)
+            each = _SOLVER_NODES if simulations >= _MANY_SIMULATIONS else _FEW_SOLVER_NODES
+            nodes = min(each * simulations, _MOST_SOLVER_NODES)
         return self._settle(env, result, search, self._solutions(env, nodes))
 
     def run_timed(
