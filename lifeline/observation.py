@@ -47,7 +47,7 @@ PLANES: tuple[tuple[str, str], ...] = (
 )
 NUM_PLANES = len(PLANES)
 NUM_TACTICAL_PLANES = NUM_PLANES - len(REGION_PLANES)
-"""The planes up to the tactical ones, before those of regions."""
+"""The planes before those of regions, which come last."""
 NUM_PLAIN_PLANES = NUM_TACTICAL_PLANES - len(TACTICAL_PLANES)
 """The planes before the tactical ones."""
 

@@ -110,7 +110,7 @@ def features_of_cells(network: Network, planes: Tensor, table: Tensor) -> Featur
     Returns:
         tower and policy [., N, B], pooled and value [., B].
     """
-    x = _conv(network.stem, planes[: network.planes], table)
+    x = _conv(network.stem, network.seen(planes, 0), table)
     for module in network.blocks:
         block = cast(Block, module)
         y = F.relu(_conv(block.first, F.relu(x), table))

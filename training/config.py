@@ -82,14 +82,7 @@ class NetworkConfig(_Section):
     tactical_planes: bool = True
     """Whether it sees what each placement would remove and which groups have a single link, or must find out."""
     region_planes: bool = False
-    """Whether it sees how large regions and groups are, how many touch, and how much room is whose. These planes come
-    behind the tactical ones, and need them."""
-
-    @model_validator(mode="after")
-    def _regions_need_tactics(self) -> NetworkConfig:
-        if self.region_planes and not self.tactical_planes:
-            raise ValueError("region_planes need tactical_planes")
-        return self
+    """Whether it sees how large regions and groups are, how many touch, and how much room is whose."""
 
 
 class SearchConfig(_Section):

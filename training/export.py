@@ -73,7 +73,7 @@ def export_onnx(
     entries = {
         FORMAT_KEY: str(MODEL_FORMAT),
         OBSERVATION_KEY: str(OBSERVATION_VERSION),
-        "planes": ",".join(name for name, _ in PLANES[: planes_of(config)]),
+        "planes": ",".join(PLANES[number][0] for number in planes_of(config)),
         "network": config.model_dump_json(),
         "program": f"lifeline {__version__}",
         "precision": "float16 weights, computed in float32" if half else "float32",
@@ -125,7 +125,7 @@ def _trace(config: NetworkConfig) -> onnx.ModelProto:
         warnings.simplefilter("ignore")  # of the exporter's own code; the result is checked against torch by tests
         program = torch.onnx.export(
             network,
-            (torch.rand(2, planes_of(config), 5, 5),),
+            (torch.rand(2, planes_of(config)[-1] + 1, 5, 5),),
             dynamo=True,
             verbose=False,
             optimize=False,  # would rename and merge the weights, which are to be filled in by name

@@ -62,11 +62,14 @@ class Block(nn.Module):
         return cast(Tensor, x + self.second(y) * mask)
 
 
-def planes_of(config: NetworkConfig) -> int:
-    """How many of the planes a network sees: the first ones."""
+def planes_of(config: NetworkConfig) -> tuple[int, ...]:
+    """Which of the planes a network sees, ascending."""
+    seen = list(range(NUM_PLAIN_PLANES))
+    if config.tactical_planes:
+        seen += range(NUM_PLAIN_PLANES, NUM_TACTICAL_PLANES)
     if config.region_planes:
-        return NUM_PLANES
-    return NUM_TACTICAL_PLANES if config.tactical_planes else NUM_PLAIN_PLANES
+        seen += range(NUM_TACTICAL_PLANES, NUM_PLANES)
+    return tuple(seen)
 
 
 class Features(NamedTuple):
@@ -91,8 +94,7 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         c, h = config.channels, config.head_channels
-        self.planes = planes_of(config)
-        self.stem = HexConv(self.planes, c)
+        self.stem = HexConv(len(planes_of(config)), c)
         self.blocks = nn.ModuleList(Block(c, pooled=(i + 1) % config.pool_every == 0) for i in range(config.blocks))
         self.policy_cells = nn.Conv2d(c, h, 1)
         self.policy_pooled = nn.Linear(2 * h, h)
@@ -102,11 +104,19 @@ class Network(nn.Module):
         self.value_hidden = nn.Linear(2 * h, config.value_hidden)
         self.value_out = nn.Linear(config.value_hidden, 1)
 
+    def seen(self, planes: Tensor, axis: int) -> Tensor:
+        """Those planes that it sees, of some along an axis."""
+        first = NUM_TACTICAL_PLANES if self.config.tactical_planes else NUM_PLAIN_PLANES
+        plain = planes.narrow(axis, 0, first)
+        if not self.config.region_planes:
+            return plain
+        return torch.cat([plain, planes.narrow(axis, NUM_TACTICAL_PLANES, NUM_PLANES - NUM_TACTICAL_PLANES)], axis)
+
     def features(self, planes: Tensor) -> Features:
         """Planes float32 [B, C, H, W] to what the heads look at, over the grid."""
         mask = planes[:, :1]
         cells = mask.sum(dim=(2, 3))
-        x = self.stem(planes[:, : self.planes]) * mask
+        x = self.stem(self.seen(planes, 1)) * mask
         for block in self.blocks:
             x = block(x, mask, cells)
         x = F.relu(x)

@@ -11,7 +11,6 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
-import torch.nn.functional as F
 from pydantic import ValidationError
 from torch import Tensor
 
@@ -52,11 +51,15 @@ class Weights:
             own = NetworkConfig.model_validate(self.network)
         except ValidationError:
             return self
-        more = planes_of(network) - planes_of(own)
+        before, now = planes_of(own), planes_of(network)
         seen = {"tactical_planes": network.tactical_planes, "region_planes": network.region_planes}
-        if more < 0 or STEM not in self.tensors or own.model_copy(update=seen) != network:
+        if not set(before) <= set(now) or STEM not in self.tensors or own.model_copy(update=seen) != network:
             return self
-        stem = F.pad(self.tensors[STEM], (0, 0, 0, more))
+        old = self.tensors[STEM]
+        if old.shape[1:] != (len(before), 7):
+            return self
+        stem = old.new_zeros(len(old), len(now), 7)
+        stem[:, [now.index(plane) for plane in before]] = old
         return replace(self, network=network.model_dump(mode="json"), tensors={**self.tensors, STEM: stem})
 
     def fit(self, network: NetworkConfig) -> None:
