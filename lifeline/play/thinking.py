@@ -184,7 +184,9 @@ class Thinking:
         def ended() -> bool:
             return time.perf_counter() >= deadline or (stop is not None and stop())
 
-        solutions = {} if self._solver_nodes == 0 else self._solutions(env, None, _SOLVER_SHARE * seconds)
+        share = _SOLVER_SHARE * seconds
+        nodes = 0 if self._solver_nodes == 0 else int(min(_SOLVER_SPEED * share, _MOST_SOLVER_NODES))
+        solutions = self._solutions(env, nodes, share)
         if self._kept is None:
             leaves = self.leaves_for(_TIMED_SIMULATIONS)
             self._kept = self._new_search(_FIRST_SIMULATIONS, leaves, reuse=self._search == "puct")
@@ -214,12 +216,10 @@ class Thinking:
         result.action_values[...] = result.root_value[:, None]
         return result
 
-    def _solutions(self, env: BatchEnv, nodes: int | None, seconds: float | None = None) -> dict[int, Solution]:
+    def _solutions(self, env: BatchEnv, nodes: int, seconds: float | None = None) -> dict[int, Solution]:
         """What the solver says of each game that it is asked about, within these limits for each."""
-        expected = int(_SOLVER_SPEED * (seconds or 0)) if nodes is None else nodes
-        most = expected.bit_length() - 1
         found = {}
-        for row in np.flatnonzero(env.legal_action_mask.sum(axis=1) <= most).tolist():
+        for row in np.flatnonzero(env.legal_action_mask.sum(axis=1) < nodes.bit_length()).tolist():
             if self._solver is None:
                 self._solver = Solver(self._rules, _SOLVER_TABLE_BITS, symmetric=False)
             self._solver.forget()  # what was asked before must not matter
