@@ -21,10 +21,9 @@ from lifeline.kernels import (
     TURN_MASK,
     ZERO,
     dilate,
-    flood,
     slot,
 )
-from lifeline.tactics import load_with_empty
+from lifeline.tactics import clear, load_with_empty, take_component
 
 REGION_PLANES: tuple[tuple[str, str], ...] = (
     ("region_size", "empty cells of this one's region, divided by 8"),
@@ -64,24 +63,6 @@ def fill(t, at, plane, places, value, spec):
             word &= word - ONE
 
 
-@inlined_kernel
-def take_component(t, left, target, within, spec):
-    """Move one component of t[within] that has a cell in t[left] to t[target], off t[left]; false if none has."""
-    num_words = len(spec.words)
-    at = 0
-    while at < num_words and t[left + at] == ZERO:
-        at += 1
-    if at == num_words:
-        return False
-    for i in range(num_words):
-        t[target + i] = ZERO
-    t[target + at] = ONE << lowest_bit(t[left + at])
-    flood(t, target, within, spec)
-    for i in range(num_words):
-        t[left + i] &= ~t[target + i]
-    return True
-
-
 @kernel
 def encode_regions(state, places, planes, work, spec):
     """Write the planes of a state, those of `REGION_PLANES` in their order.
@@ -93,9 +74,7 @@ def encode_regions(state, places, planes, work, spec):
         work: a work buffer, overwritten.
     """
     num_words = len(spec.words)
-    for plane in range(len(planes)):
-        for cell in range(spec.num_cells):
-            planes[plane, places[cell]] = 0
+    clear(planes, places, spec)
     meta = state[4 * num_words]
     if meta & OVER_BIT != ZERO:
         return

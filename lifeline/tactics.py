@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lifeline.compiled import kernel, lowest_bit, popcount
+from lifeline.compiled import inlined_kernel, kernel, lowest_bit, popcount
 from lifeline.kernels import (
     CANDIDATES,
     DEAD,
@@ -41,6 +41,32 @@ TACTICAL_PLANES: tuple[tuple[str, str], ...] = (
     ("enemy_groups", "number of enemy groups, divided by 8"),
 )
 """Zero during the opening, when other things are removed, and when the game is over."""
+
+
+@inlined_kernel
+def clear(planes, places, spec):
+    """Write zeros at the cells' places of all planes."""
+    for plane in range(len(planes)):
+        for cell in range(spec.num_cells):
+            planes[plane, places[cell]] = 0
+
+
+@inlined_kernel
+def take_component(t, left, target, within, spec):
+    """Move one component of t[within] that has a cell in t[left] to t[target], off t[left]; false if none has."""
+    num_words = len(spec.words)
+    at = 0
+    while at < num_words and t[left + at] == ZERO:
+        at += 1
+    if at == num_words:
+        return False
+    for i in range(num_words):
+        t[target + i] = ZERO
+    t[target + at] = ONE << lowest_bit(t[left + at])
+    flood(t, target, within, spec)
+    for i in range(num_words):
+        t[left + i] &= ~t[target + i]
+    return True
 
 
 @kernel
@@ -90,19 +116,11 @@ def find_single_links(t, colour, spec):
     for i in range(num_words):
         t[linked + i] = ZERO
         t[left + i] = t[stones + i]
-    count, at = 0, 0
-    while at < num_words:
-        if t[left + at] == ZERO:
-            at += 1
-            continue
+    count = 0
+    while take_component(t, left, group, stones, spec):
         count += 1
-        for i in range(num_words):
-            t[group + i] = ZERO
-        t[group + at] = ONE << lowest_bit(t[left + at])
-        flood(t, group, stones, spec)
         dilate(t, group, reach, spec)
         for i in range(num_words):
-            t[left + i] &= ~t[group + i]
             t[reach + i] &= t[empty + i]
         flood(t, reach, empty, spec)
         dilate(t, reach, others, spec)
@@ -133,9 +151,7 @@ def encode_tactics(state, places, planes, work, spec):
         work: a work buffer, overwritten.
     """
     num_words = len(spec.words)
-    for plane in range(8):
-        for cell in range(spec.num_cells):
-            planes[plane, places[cell]] = 0
+    clear(planes, places, spec)
     meta = state[4 * num_words]
     turn = np.int64(meta & TURN_MASK)
     if turn < spec.opening_turns or meta & OVER_BIT != ZERO:

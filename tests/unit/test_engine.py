@@ -118,6 +118,21 @@ def test_the_solver_takes_over_where_it_can_finish():
     assert engine_of(solver_nodes=0).analyse(ENDGAME).solved is None
 
 
+@pytest.mark.parametrize("seconds", [0.01, 1e9])
+def test_the_solver_does_not_take_all_of_a_long_time(monkeypatch, seconds):
+    """Nothing stops it but its limits, and analyses may be without end."""
+    asked, solve = [], Solver.solve_state
+
+    def noting(self, state, nodes=None, seconds=None):
+        asked.append(nodes)
+        return solve(self, state, nodes, seconds)
+
+    monkeypatch.setattr(Solver, "solve_state", noting)
+    assert engine_of().analyse(ENDGAME, seconds=seconds).solved == 1
+    assert asked
+    assert all(nodes is not None and nodes <= 1_000_000 for nodes in asked)
+
+
 def test_solved_leaves_make_values_true():
     """Where the evaluator knows nothing, what is left of the game decides."""
     plain, proving = (engine_of(evaluator=UniformEvaluator(), solver_nodes=0, prove=p) for p in (0, 8))
