@@ -15,9 +15,11 @@ import torch
 from lifeline.bench import rate
 from lifeline.bench_search import mid_game_states
 from lifeline.env import BatchEnv
-from lifeline.search.evaluator import FloatArray, OnnxEvaluator, UniformEvaluator
+from lifeline.search.evaluator import Env, FloatArray, OnnxEvaluator, Run, UniformEvaluator, judge_running
+from training.cell_evaluator import CellEvaluator
 from training.config import Config
-from training.export import export_onnx
+from training.devices import number_type
+from training.evaluators import evaluator_of, published
 from training.learner import Learner
 from training.network import Network
 from training.replay import Replay
@@ -33,6 +35,7 @@ _SAMPLES = 2_000
 _ROUNDS = 5
 # Of the weights that play, in learner steps: so late in a run that searches have grown as large as they get.
 _VERSION = 10**9
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -118,21 +121,29 @@ class Slice:
     alone_seconds: float
 
 
-class CountingEvaluator(OnnxEvaluator):
-    """An evaluator that counts what it runs.
+class CountingEvaluator:
+    """An evaluator that counts what a network runs.
+
+    Args:
+        run: of the network's own evaluator.
 
     Attributes:
         rows: positions run so far. calls: batches.
     """
 
-    rows = 0
-    calls = 0
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.rows = self.calls = 0
 
     def run(self, planes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """See `OnnxEvaluator.run`."""
+        """See `Run`."""
         self.rows += len(planes)
         self.calls += 1
-        return super().run(planes)
+        return self._run(planes)
+
+    def evaluate(self, leaves: Env) -> tuple[FloatArray, FloatArray]:
+        """See `Evaluator.evaluate`."""
+        return judge_running(leaves, self.run)
 
 
 def peak_memory_mb() -> float:
@@ -172,7 +183,10 @@ def _worker(config: Config, seconds: float) -> tuple[SelfPlay, CountingEvaluator
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         network = Network(config.network)
-    evaluator = CountingEvaluator(export_onnx(config.network, network.state_dict()), threads=1)
+    model = published(config, network.state_dict(), _CPU)
+    judge = evaluator_of(config, model, _CPU, threads=1)
+    assert isinstance(judge, OnnxEvaluator | CellEvaluator)
+    evaluator = CountingEvaluator(judge.run)
     null = UniformEvaluator()
     games = SelfPlay(rules, config.selfplay, config.search, null, np.random.default_rng(config.seed))
     # Games that all began at once would end at once. The evaluator that costs nothing spreads them quickly.
@@ -259,7 +273,8 @@ def some_samples(config: Config) -> Replay:
 
 def step_shares(config: Config, replay: Replay, seconds: float) -> tuple[float, float, float]:
     """Shares of forward pass, gradients and optimiser in the time of a learner's steps on one thread; they sum to 1."""
-    replica = Replica([config.game.rules()], config.network, config.learner, config.seed, torch.device("cpu"))
+    dtype = number_type(config, _CPU)
+    replica = Replica([config.game.rules()], config.network, config.learner, config.seed, _CPU, dtype)
     rng, size = np.random.default_rng(0), config.learner.batch_size
     spent, steps, start = np.zeros(3), 0, time.perf_counter()
     while steps < 2 or time.perf_counter() - start < seconds:
@@ -296,8 +311,9 @@ def learner_rates(config: Config, seconds: float = 10.0) -> LearnerRates:
             config.learner,
             np.random.default_rng(0),
             config.seed,
-            torch.device("cpu"),
+            _CPU,
             threads,
+            dtype=number_type(config, _CPU),
         )
         learner.learn(replay, 2)  # compiles
         return lambda: float(learner.learn(replay, 1).steps * config.learner.batch_size)

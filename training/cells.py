@@ -2,30 +2,36 @@
 
 A hex board fills three quarters of its grid and a hexagon seven ninths of a 3x3 kernel, so a convolution on the grid
 spends two fifths of its work on zeros. Here activations are [C, N, B], channels by cells by games: gathering the seven
-neighbours of every cell copies runs of B numbers, and what is left of a convolution is one matrix product.
+neighbours of every cell copies runs of B numbers, and what is left of a convolution is one matrix product. Its factors
+may be rounded to bfloat16, which processors that multiply it do several times as fast; all else is float32.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lifeline.board import Board
 from training.auxiliary import AuxiliaryHeads, Extras
 from training.network import Block, Features, HexConv, Network
 
 
-def neighbour_table(board: Board) -> Tensor:
-    """int64 [7 N]: for each of the seven taps of `HexConv.weight` the cell it reads at every cell, N off the board."""
-    grid_width = board.grid_shape[1]
-    cells = board.num_cells
-    at = np.full((board.grid_shape[0] + 2, grid_width + 2), cells, np.int64)
-    rows, columns = np.divmod(board.cell_to_grid, grid_width)
+def neighbour_table(cell_to_grid: npt.NDArray[np.int64], grid_shape: tuple[int, int]) -> Tensor:
+    """int64 [7 N]: for each of the seven taps of `HexConv.weight` the cell it reads at every cell, N off the board.
+
+    Args:
+        cell_to_grid: int64 [N], where each cell lies on the flattened grid.
+        grid_shape: of the grid.
+    """
+    cells = len(cell_to_grid)
+    at = np.full((grid_shape[0] + 2, grid_shape[1] + 2), cells, np.int64)
+    rows, columns = np.divmod(cell_to_grid, grid_shape[1])
     at[rows + 1, columns + 1] = np.arange(cells)
     taps = [(-1, 0), (-1, 1), (0, -1), (0, 0), (0, 1), (1, -1), (1, 0)]  # of a 3x3 kernel without two corners
     return torch.from_numpy(np.concatenate([at[rows + 1 + dr, columns + 1 + dc] for dr, dc in taps]))
@@ -35,53 +41,57 @@ class _CellConv(torch.autograd.Function):
     """HexConv over cells. Backward gathers anew: that is cheaper than to keep seven copies of the input."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, table: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, table: Tensor, dtype: torch.dtype) -> Tensor:
         ctx.save_for_backward(x, weight, table)
-        out = torch.addmm(bias[:, None], weight.flatten(1), _gather(x, table))
+        ctx.dtype = dtype
+        matrix, taps = weight.flatten(1), _gather(x, table, dtype)
+        if dtype == torch.float32:
+            out = torch.addmm(bias[:, None], matrix, taps)
+        else:
+            out = bias[:, None] + matrix.to(dtype) @ taps
         return out.view(weight.shape[0], *x.shape[1:])
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None, None]:
         x, weight, table = ctx.saved_tensors
         dy = gradients[0].contiguous()
         flat = dy.flatten(1)
-        dw = (flat @ _gather(x, table).T).view(weight.shape)
+        dw = (flat.to(ctx.dtype) @ _gather(x, table, ctx.dtype).T).float().view(weight.shape)
         dx = None
         if ctx.needs_input_grad[0]:
             # A cell is its neighbour's neighbour by the opposite tap.
-            back = weight.transpose(0, 1).flip(2).reshape(weight.shape[1], -1)
-            dx = (back @ _gather(dy, table)).view(x.shape)
-        return dx, dw, flat.sum(dim=1), None
+            back = weight.transpose(0, 1).flip(2).reshape(weight.shape[1], -1).to(ctx.dtype)
+            dx = (back @ _gather(dy, table, ctx.dtype)).float().view(x.shape)
+        return dx, dw, flat.sum(dim=1), None, None
 
 
 class _Scratch(threading.local):
-    """Buffers of one thread, by shape: memory asked of the system anew for every layer costs more than to fill it."""
+    """Buffers of one thread: memory asked of the system anew for every layer costs more than to fill it."""
 
     def __init__(self) -> None:
-        self._buffers: dict[tuple[int, int, int, int], tuple[Tensor, Tensor]] = {}
+        self._buffers: dict[tuple[str, torch.dtype], Tensor] = {}
 
-    def get(self, channels: int, cells: int, batch: int, taps: int) -> tuple[Tensor, Tensor]:
-        """A [C, N + 1, B] of which the last cell is zero, and a [C, T, B]."""
-        key = (channels, cells, batch, taps)
-        if key not in self._buffers:
-            self._buffers[key] = torch.zeros(channels, cells + 1, batch), torch.empty(channels, taps, batch)
-        return self._buffers[key]
+    def get(self, name: str, dtype: torch.dtype, *shape: int) -> Tensor:
+        """A tensor of that shape, in which anything may stand; the next one of that name takes its place."""
+        size = math.prod(shape)
+        buffer = self._buffers.get((name, dtype))
+        if buffer is None or len(buffer) < size:
+            buffer = self._buffers[name, dtype] = torch.empty(size, dtype=dtype)
+        return buffer[:size].view(shape)
 
 
 _scratch = _Scratch()
 
 
-def _gather(x: Tensor, table: Tensor) -> Tensor:
+def _gather(x: Tensor, table: Tensor, dtype: torch.dtype) -> Tensor:
     """The neighbours of every cell: [C, N, B] to [7 C, N B], zeros off the board. Overwritten by the next call."""
     channels, cells, batch = x.shape
-    padded, taps = _scratch.get(channels, cells, batch, len(table))
+    padded = _scratch.get("padded", dtype, channels, cells + 1, batch)
+    taps = _scratch.get("taps", dtype, channels, len(table), batch)
     padded[:, :cells] = x
+    padded[:, cells] = 0
     torch.index_select(padded, 1, table, out=taps)
     return taps.view(7 * channels, cells * batch)
-
-
-def _conv(layer: HexConv, x: Tensor, table: Tensor) -> Tensor:
-    return cast(Tensor, _CellConv.apply(x, layer.weight, layer.bias, table))  # type: ignore[no-untyped-call]
 
 
 def _pointwise(layer: nn.Conv2d, x: Tensor) -> Tensor:
@@ -100,23 +110,28 @@ def _pool(x: Tensor) -> Tensor:
     return torch.cat([x.mean(dim=1), x.amax(dim=1)])
 
 
-def features_of_cells(network: Network, planes: Tensor, table: Tensor) -> Features:
+def features_of_cells(network: Network, planes: Tensor, table: Tensor, dtype: torch.dtype = torch.float32) -> Features:
     """What the heads look at, of positions given by cells.
 
     Args:
-        network: on a CPU.
+        network: on a CPU, float32.
         planes: float32 [C, N, B], the input planes at the board's cells.
         table: of `neighbour_table`.
+        dtype: float32 or bfloat16: what the factors of convolutions over seven cells are rounded to.
     Returns:
-        tower and policy [., N, B], pooled and value [., B].
+        tower and policy [., N, B], pooled and value [., B]; float32.
     """
-    x = _conv(network.stem, network.seen(planes, 0), table)
+
+    def conv(layer: HexConv, x: Tensor) -> Tensor:
+        return cast(Tensor, _CellConv.apply(x, layer.weight, layer.bias, table, dtype))  # type: ignore[no-untyped-call]
+
+    x = conv(network.stem, network.seen(planes, 0))
     for module in network.blocks:
         block = cast(Block, module)
-        y = F.relu(_conv(block.first, F.relu(x), table))
+        y = F.relu(conv(block.first, F.relu(x)))
         if block.pooled is not None:
             y = F.relu(y + _linear(block.pooled, _pool(y))[:, None])
-        x = x + _conv(block.second, y, table)
+        x = x + conv(block.second, y)
     x = F.relu(x)
     p = F.relu(_pointwise(network.policy_cells, x))
     pooled = _pool(p)

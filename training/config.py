@@ -292,6 +292,9 @@ class Config(_Section):
     """Iterations after which training stops; None for no limit."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the learner runs, and the evaluator with it; auto takes CUDA where there is one."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Numbers that the learner and self-play multiply in; weights and sums are float32. auto = bfloat16 on CUDA and on
+    processors that multiply it, several times as fast, else float32."""
     learner_devices: int | Literal["auto"] = Field(default="auto")
     """Devices that learn together, 1 to 1024: each takes its share of learner.batch_size, which must not be smaller.
     GPUs are taken from the last one down. auto = all GPUs; one where workers evaluate on GPUs; 1 on a CPU. On a CPU

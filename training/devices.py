@@ -56,6 +56,21 @@ def place(config: Config, gpus: int) -> Placement:
     return Placement(learners, gpus - wanted if beside and wanted < gpus else None)
 
 
+def number_type(config: Config, device: torch.device) -> torch.dtype:
+    """What a device multiplies in: bfloat16 or float32, as the config says or the device does it faster.
+
+    On a processor that has no instruction for it, bfloat16 is slower than float32. Older versions of torch do not say
+    which have one.
+    """
+    if config.precision != "auto":
+        return torch.bfloat16 if config.precision == "bfloat16" else torch.float32
+    if device.type == "cuda":
+        return torch.bfloat16
+    can: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
+    fast = can.get("avx512_bf16") or can.get("amx_bf16")
+    return torch.bfloat16 if fast else torch.float32
+
+
 def describe_devices(devices: Sequence[torch.device]) -> str:
     """Devices in words, such as "cpu", "NVIDIA H200" or "4 x NVIDIA H200"."""
     first = devices[0]

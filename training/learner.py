@@ -101,6 +101,7 @@ class Learner:
             has been seen to cost a factor of forty (docs/log.md).
         others: more devices of the same kind, which learn together with the first, a process each; on a CPU each of
             them, the first included, is then one thread.
+        dtype: what it multiplies in, see `Replica`.
 
     Raises:
         RunError: the processes of the other devices cannot start.
@@ -116,9 +117,10 @@ class Learner:
         device: torch.device,
         threads: int = 1,
         others: Sequence[torch.device] = (),
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         self._config, self._rng = config, rng
-        self._replica = Replica(rules, network, config, seed, device)
+        self._replica = Replica(rules, network, config, seed, device, dtype)
         self._average = {n: p.detach().clone() for n, p in self._trained() if not n.startswith(AUXILIARY)}
         self._team: Team | _Threads
         if others:

@@ -23,8 +23,9 @@ from training.arena import MatchResult, play_match
 from training.backward import BackwardSolver
 from training.config import Config, SelfPlayConfig
 from training.console import LiveConsole
-from training.devices import count_gpus, describe_devices, place
+from training.devices import count_gpus, describe_devices, number_type, place
 from training.evaluation import Contestant, RatingBook, Schedule, rate
+from training.evaluators import published
 from training.export import export_onnx
 from training.learner import Learner, Losses, rate_at
 from training.monitor import Figures, Monitor, elo_curve
@@ -85,6 +86,7 @@ class Run:
             self.device,
             self.learner_threads,
             self._placement.learners[1:],
+            number_type(config, self.device),
         )
         self.replay = Replay(config.replay, config.game.sizes())
         self.shards = ShardStore(folder / rundir.GAMES, config.storage.max_mb * 1e6)
@@ -281,11 +283,9 @@ class Run:
 
     def _weights(self) -> Any:
         """The newest averaged weights in the form that games are made with."""
-        weights = self.learner.average_weights()
-        on_gpu = self.device.type == "cuda" if self.config.workers == 0 else self.config.worker_gpus > 0
-        if on_gpu:
-            return {name: tensor.cpu() for name, tensor in weights.items()}
-        return export_onnx(self.config.network, weights)
+        on_workers = torch.device("cuda" if self.config.worker_gpus > 0 else "cpu")
+        device = self.device if self.config.workers == 0 else on_workers
+        return published(self.config, self.learner.average_weights(), device)
 
     def model(self) -> bytes:
         """The newest averaged weights as an ONNX file, with where they come from."""

@@ -39,21 +39,28 @@ class Judge(nn.Module):
         auxiliary: heads that only learning uses, or None.
         boards: the sizes it is asked about.
         on_grid: places are those of the grid.
+        dtype: what the factors of products over cells are rounded to.
     """
 
     def __init__(
-        self, network: Network, auxiliary: AuxiliaryHeads | None, boards: Sequence[Board], on_grid: bool
+        self,
+        network: Network,
+        auxiliary: AuxiliaryHeads | None,
+        boards: Sequence[Board],
+        on_grid: bool,
+        dtype: torch.dtype,
     ) -> None:
         super().__init__()
-        self.network, self.auxiliary = network, auxiliary
+        self.network, self.auxiliary, self._dtype = network, auxiliary, dtype
         self._shapes = {board.num_cells: board.grid_shape for board in boards}
-        self._neighbours = {} if on_grid else {board.num_cells: neighbour_table(board) for board in boards}
+        tables = {} if on_grid else {b.num_cells: neighbour_table(b.cell_to_grid, b.grid_shape) for b in boards}
+        self._neighbours = tables
 
     def forward(self, planes: Tensor, num_cells: int) -> Outputs:
         """Planes float32 [B, C, P] of a board of N cells to what the network says by place."""
         if self._neighbours:
             features = features_of_cells(
-                self.network, planes.permute(1, 2, 0).contiguous(), self._neighbours[num_cells]
+                self.network, planes.permute(1, 2, 0).contiguous(), self._neighbours[num_cells], self._dtype
             )
             extras = None if self.auxiliary is None else extras_of_cells(self.auxiliary, features)
             return (*heads_of_cells(self.network, features), extras)
@@ -72,6 +79,7 @@ class Replica:
         config: how it is trained.
         seed: of the first weights.
         device: where it stands.
+        dtype: float32, or bfloat16 for products of factors rounded to it; weights are float32 in any case.
 
     Attributes:
         network, parameters, names: what is trained; names are those of the parameters, in order, the network's first.
@@ -85,15 +93,17 @@ class Replica:
         config: LearnerConfig,
         seed: int,
         device: torch.device,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         self._rules = {r.num_actions: r for r in rules}
-        self._config, self.device = config, device
+        self._config, self.device, self.dtype = config, device, dtype
         self._on_grid = device.type != "cpu"
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.network = Network(network)
             auxiliary = AuxiliaryHeads(network) if config.auxiliary else None
-        self.judge = Judge(self.network, auxiliary, [r.board for r in rules], self._on_grid).to(device)
+        self.judge = Judge(self.network, auxiliary, [r.board for r in rules], self._on_grid, dtype)
+        self.judge.to(device)
         if self._on_grid:
             self.judge.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         named = [(name.removeprefix("network."), p) for name, p in self.judge.named_parameters()]
@@ -140,7 +150,7 @@ class Replica:
         batch = batch_of(samples, rules, symmetries, on_grid=self._on_grid)
         target, legal = self._tensor(batch.policy), self._tensor(batch.legal)
         planes = self._tensor(batch.planes)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+        with torch.autocast(self.device.type, self.dtype, enabled=self._on_grid and self.dtype != torch.float32):
             outputs: Outputs = (judge or self.judge)(planes, rules.num_cells)
         policy_loss, value_loss = losses_of(outputs, target, legal, self._tensor(batch.value))
         entropy = -(target * target.clamp_min(1e-30).log()).sum(dim=1).mean()

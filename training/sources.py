@@ -10,10 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from lifeline.search.evaluator import Evaluator, OnnxEvaluator
 from training.config import Config
+from training.evaluators import evaluator_of
 from training.mixing import MixedPlay
-from training.torch_evaluator import TorchEvaluator
 from training.trajectory import Trajectory
 
 
@@ -91,11 +90,7 @@ class LocalSource:
 
     def publish(self, model: Any, version: int) -> None:
         """See `GameSource.publish`."""
-        evaluator: Evaluator
-        if isinstance(model, bytes):
-            evaluator = OnnxEvaluator(model, self._threads)
-        else:
-            evaluator = TorchEvaluator(self._config.network, model, self._device)
+        evaluator = evaluator_of(self._config, model, self._device, self._threads)
         if self._selfplay is None:
             self._selfplay = MixedPlay(self._config, evaluator, self._rng, self._device.type == "cuda")
         self._selfplay.use(evaluator, version)

@@ -107,10 +107,11 @@ class _Helper:
         network: NetworkConfig,
         config: LearnerConfig,
         device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         self._name = f"learner process {place.rank} on {device}"
         self.pipe, theirs = context.Pipe()
-        arguments = (theirs, place, port, rules, network, config, device)
+        arguments = (theirs, place, port, rules, network, config, device, dtype)
         self.process = context.Process(target=_help, args=arguments, daemon=True)
         self.process.start()
         theirs.close()  # so that the pipe ends when the helper does
@@ -189,7 +190,7 @@ class Team:
         try:
             for rank, device in enumerate(others, 1):
                 place = _Place(rank, size, config.batch_size)
-                self._helpers.append(_Helper(context, place, port, rules, network, config, device))
+                self._helpers.append(_Helper(context, place, port, rules, network, config, device, replica.dtype))
             for helper in self._helpers:
                 helper.wait_until_ready()
             try:
@@ -276,6 +277,7 @@ def _help(
     network: NetworkConfig,
     config: LearnerConfig,
     device: torch.device,
+    dtype: torch.dtype,
 ) -> None:
     """What a helper process does: shares of batches as they come, until the driver closes the pipe."""
     for number in (signal.SIGINT, signal.SIGTERM):  # a terminal sends them to all; they are the driver's to answer
@@ -283,7 +285,7 @@ def _help(
     threading.Thread(target=_end_with_driver, daemon=True).start()
     torch.set_num_threads(1)
     try:
-        replica = Replica(rules, network, config, 0, device)
+        replica = Replica(rules, network, config, 0, device, dtype)
         replica.warm_up()
         pipe.send(None)
         joint = place.join(replica, TCPStore("127.0.0.1", port, place.size, False))

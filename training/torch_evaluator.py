@@ -14,18 +14,25 @@ from training.network import Exportable, Network
 
 
 class TorchEvaluator:
-    """Evaluates on any torch device; on CUDA in bfloat16 and channels last.
+    """Evaluates on any torch device, over the grid, channels last.
 
     Args:
         config: size of the network.
         weights: its state dict; copied.
         device: where to run.
+        dtype: what it multiplies in, float32 or bfloat16.
     """
 
-    def __init__(self, config: NetworkConfig, weights: Mapping[str, Tensor], device: torch.device) -> None:
+    def __init__(
+        self,
+        config: NetworkConfig,
+        weights: Mapping[str, Tensor],
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
         network = Network(config)
         network.load_state_dict(dict(weights))
-        self._device = device
+        self._device, self._dtype = device, dtype
         model = Exportable(network).eval()
         self._model = model.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -33,7 +40,7 @@ class TorchEvaluator:
     def evaluate(self, leaves: Env) -> tuple[FloatArray, FloatArray]:
         """Priors and values by the network; see `Evaluator.evaluate`."""
         planes = torch.from_numpy(leaves.observation).to(self._device, memory_format=torch.channels_last)
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._device.type == "cuda"):
+        with torch.autocast(self._device.type, self._dtype, enabled=self._dtype != torch.float32):
             policy_grid, policy_global, value = self._model(planes)
         grid, other = policy_grid.float().cpu().numpy(), policy_global.float().cpu().numpy()
         return gather_logits(leaves, grid, other), np.asarray(value.float().cpu().numpy())

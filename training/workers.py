@@ -96,13 +96,13 @@ class _SelfPlayWorker:
         return os.getpid()
 
     def _evaluator(self, model: Any) -> Evaluator:
-        if not self._config.worker_gpus:
-            return OnnxEvaluator(model, threads=1)
+        if isinstance(model, bytes):
+            return OnnxEvaluator(model, threads=1)  # without torch, which is large
         import torch
 
-        from training.torch_evaluator import TorchEvaluator
+        from training.evaluators import evaluator_of
 
-        return TorchEvaluator(self._config.network, model, torch.device("cuda"))
+        return evaluator_of(self._config, model, torch.device("cuda" if self._config.worker_gpus else "cpu"), 1)
 
 
 class _EvaluationWorker:

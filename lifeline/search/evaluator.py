@@ -97,6 +97,23 @@ def gather_logits(env: Env, policy_grid: FloatArray, policy_global: FloatArray) 
     return np.concatenate([policy_grid.reshape(len(policy_grid), -1)[:, cells], policy_global], axis=1)
 
 
+Run = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
+"""What a network does: the outputs policy_grid [B, H, W], policy_global [B, 2], value [B] for planes [B, C, H, W]."""
+
+
+def judge_running(leaves: Env, run: Run) -> tuple[FloatArray, FloatArray]:
+    """What `Evaluator.evaluate` returns, by a network that is shown the running games; zeros for finished ones."""
+    running = np.flatnonzero(~leaves.terminated)
+    if len(running) == leaves.batch_size:
+        policy_grid, policy_global, value = run(leaves.observation)
+        return gather_logits(leaves, policy_grid, policy_global), value
+    logits, values = UniformEvaluator().evaluate(leaves)
+    if len(running):
+        policy_grid, policy_global, values[running] = run(leaves.observation[running])
+        logits[running] = gather_logits(leaves, policy_grid, policy_global)
+    return logits, values
+
+
 class OnnxEvaluator:
     """A network in ONNX form, run on the CPU by ONNX Runtime. The file holds data only: loading it runs no code of it.
 
@@ -184,15 +201,7 @@ class OnnxEvaluator:
 
     def evaluate(self, leaves: Env) -> tuple[FloatArray, FloatArray]:
         """Priors and values by the network, zeros for finished games; see `Evaluator.evaluate`."""
-        running = np.flatnonzero(~leaves.terminated)
-        if len(running) == leaves.batch_size:
-            policy_grid, policy_global, value = self.run(leaves.observation)
-            return gather_logits(leaves, policy_grid, policy_global), value
-        logits, values = UniformEvaluator().evaluate(leaves)
-        if len(running):
-            policy_grid, policy_global, values[running] = self.run(leaves.observation[running])
-            logits[running] = gather_logits(leaves, policy_grid, policy_global)
-        return logits, values
+        return judge_running(leaves, self.run)
 
 
 def _reason(error: Exception) -> str:

@@ -44,7 +44,9 @@ def test_over_cells_the_heads_say_the_same():
     planes, to_grid = torch.from_numpy(env.observation), torch.from_numpy(board.cell_to_grid)
     over_grid = heads(network.features(planes))
     cells = planes.flatten(2)[:, :, to_grid].permute(1, 2, 0).contiguous()
-    over_cells = extras_of_cells(heads, features_of_cells(network, cells, neighbour_table(board)))
+    over_cells = extras_of_cells(
+        heads, features_of_cells(network, cells, neighbour_table(board.cell_to_grid, board.grid_shape))
+    )
     assert torch.allclose(over_cells.policies, over_grid.policies[:, :, to_grid], atol=1e-4)
     assert torch.allclose(over_cells.policies_global, over_grid.policies_global, atol=1e-4)
     assert torch.allclose(over_cells.stones, over_grid.stones[:, :, to_grid], atol=1e-4)

@@ -100,7 +100,9 @@ def test_over_cells_the_network_is_the_same_function_with_the_same_gradients(bas
     policy_grid, policy_global, value = network(planes)
     over_grid = (policy_grid.flatten(1)[:, to_grid], policy_global, value)
     by_cells = planes.flatten(2)[:, :, to_grid].permute(1, 2, 0).contiguous()
-    over_cells = heads_of_cells(network, features_of_cells(network, by_cells, neighbour_table(board)))
+    over_cells = heads_of_cells(
+        network, features_of_cells(network, by_cells, neighbour_table(board.cell_to_grid, board.grid_shape))
+    )
     for got, want in zip(over_cells, over_grid, strict=True):
         assert torch.allclose(got, want, atol=1e-4)
     weights = [torch.randn_like(output) for output in over_grid]
