@@ -28,6 +28,7 @@ from lifeline.bench_search import mid_game_states
 from lifeline.search.evaluator import UniformEvaluator
 from training.bench import some_samples
 from training.config import Config, build_config
+from training.devices import number_type
 from training.learner import Learner
 from training.network import Exportable, Network
 from training.selfplay import SelfPlay
@@ -104,7 +105,7 @@ def selfplay_rows(config: Config, device: torch.device, seconds: float) -> list[
         selfplay = config.selfplay.model_copy(update={"groups": groups})
         games = SelfPlay(rules, selfplay, config.search, UniformEvaluator(), np.random.default_rng(0), on_gpu=True)
         games.play(rules.num_cells)
-        evaluator = Counting(config.network, weights, device)
+        evaluator = Counting(config.network, weights, device, number_type(config, device))
         games.use(evaluator, LATE)
 
         def play(games=games, evaluator=evaluator) -> int:
@@ -133,7 +134,8 @@ def learner_rows(config: Config, device: torch.device, batches: list[int], secon
     rows, replay = [], some_samples(config)
     for batch in batches:
         learning = config.learner.model_copy(update={"batch_size": batch})
-        learner = Learner([config.game.rules()], config.network, learning, np.random.default_rng(0), 0, device)
+        dtype, rng = number_type(config, device), np.random.default_rng(0)
+        learner = Learner([config.game.rules()], config.network, learning, rng, 0, device, dtype=dtype)
 
         def step(learner=learner, batch=batch) -> int:
             return learner.learn(replay, 4).steps * batch

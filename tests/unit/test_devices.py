@@ -1,10 +1,15 @@
-"""Which devices learn, and of which Ray is told; the GPUs are only numbers here."""
+"""Which devices learn, in which numbers, and of which Ray is told; the GPUs are only numbers here."""
 
 import pytest
+import torch
 
 from lifeline import RunError
+from lifeline.search.evaluator import OnnxEvaluator
+from training.cell_evaluator import CellEvaluator
 from training.config import build_config
-from training.devices import place
+from training.devices import number_type, place
+from training.evaluators import evaluator_of, published
+from training.network import Network
 
 
 def names(placement):
@@ -44,6 +49,37 @@ def test_learners_take_the_last_gpus_and_workers_those_before(settings, gpus, le
 def test_devices_that_are_not_there_are_refused(settings, gpus, message):
     with pytest.raises(RunError, match=message):
         place(build_config(settings, "test"), gpus)
+
+
+@pytest.mark.parametrize(
+    ("precision", "device", "capabilities", "wanted"),
+    [
+        ("auto", "cpu", {"avx512_bf16": True, "amx_bf16": False}, torch.bfloat16),
+        ("auto", "cpu", {"avx512_bf16": False, "amx_bf16": True}, torch.bfloat16),
+        ("auto", "cpu", {"avx512_bf16": False, "avx2": True}, torch.float32),
+        ("auto", "cpu", {}, torch.float32),
+        ("auto", "cuda", {}, torch.bfloat16),
+        ("float32", "cuda", {}, torch.float32),
+        ("float32", "cpu", {"avx512_bf16": True}, torch.float32),
+        ("bfloat16", "cpu", {}, torch.bfloat16),
+    ],
+)
+def test_bfloat16_is_for_those_that_multiply_it(monkeypatch, precision, device, capabilities, wanted):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    config = build_config({"precision": precision}, "test")
+    assert number_type(config, torch.device(device)) == wanted
+
+
+def test_a_torch_that_does_not_say_what_the_processor_can_do_means_float32(monkeypatch):
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    assert number_type(build_config({}, "test"), torch.device("cpu")) == torch.float32
+
+
+@pytest.mark.parametrize(("precision", "kind"), [("float32", OnnxEvaluator), ("bfloat16", CellEvaluator)])
+def test_games_are_judged_by_what_is_fastest_in_these_numbers(precision, kind):
+    config, cpu = build_config({"precision": precision}, "test"), torch.device("cpu")
+    model = published(config, Network(config.network).state_dict(), cpu)
+    assert isinstance(evaluator_of(config, model, cpu, 1), kind)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Ray's own

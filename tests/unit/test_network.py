@@ -7,6 +7,7 @@ import torch
 from game_positions import play_randomly
 from lifeline import BatchEnv, ModelError, Position, Rules
 from lifeline.search.evaluator import OnnxEvaluator
+from training.cell_evaluator import CellEvaluator
 from training.cells import features_of_cells, heads_of_cells, neighbour_table
 from training.config import LearnerConfig, NetworkConfig, ReplayConfig
 from training.export import export_onnx
@@ -77,6 +78,27 @@ def test_torch_evaluator_equals_onnx_evaluator(exported):
         assert np.abs(got - want)[~env.terminated].max() < 1e-4
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_cell_evaluator_equals_onnx_evaluator_on_every_board(exported, threads):
+    network, onnx = exported
+    cells = CellEvaluator(SMALL, network.state_dict(), torch.float32, threads)
+    for base, size in [(3, 150), (5, 2), (4, 16), (3, 1)]:  # more than it takes at once, fewer than it has threads
+        env = real_positions(base, size)
+        for got, want in zip(cells.evaluate(env), onnx.evaluate(env), strict=True):
+            assert got.dtype == want.dtype == np.float32
+            assert got.shape == want.shape
+            assert np.abs(got - want).max() < 1e-4
+
+
+def test_in_bfloat16_a_network_says_about_the_same(exported):
+    network, onnx = exported
+    env = real_positions(4, 64)
+    half = CellEvaluator(SMALL, network.state_dict(), torch.bfloat16)
+    for got, want in zip(half.evaluate(env), onnx.evaluate(env), strict=True):
+        assert got.dtype == np.float32
+        assert 0 < np.abs(got - want).max() < 0.05 * np.abs(want).max()
+
+
 def test_finished_games_are_not_evaluated_and_change_nothing_for_the_others(exported):
     _, onnx = exported
     env = real_positions(3, 24)
@@ -114,6 +136,28 @@ def test_over_cells_the_network_is_the_same_function_with_the_same_gradients(bas
     ]
     for got, want in zip(*gradients, strict=True):
         assert torch.allclose(got, want, rtol=1e-3, atol=1e-3 * float(want.abs().max()))
+
+
+def test_in_bfloat16_gradients_are_about_the_same():
+    network = lively_network()
+    board = Rules(4).board
+    planes = torch.from_numpy(real_positions(4, 64).observation)
+    by_cells = planes.flatten(2)[:, :, torch.from_numpy(board.cell_to_grid)].permute(1, 2, 0).contiguous()
+    table = neighbour_table(board.cell_to_grid, board.grid_shape)
+    parameters = list(network.parameters())
+    exact, rounded = (
+        torch.autograd.grad(
+            sum(
+                part.square().mean()
+                for part in heads_of_cells(network, features_of_cells(network, by_cells, table, dtype))
+            ),
+            parameters,
+        )
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    for got, want in zip(rounded, exact, strict=True):
+        assert got.dtype == torch.float32
+        assert (got - want).norm() < 0.05 * want.norm()
 
 
 def test_what_lies_off_the_board_does_not_matter():
