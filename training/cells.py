@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lifeline.compiled import kernel
 from training.auxiliary import AuxiliaryHeads, Extras
 from training.network import Block, Features, HexConv, Network
 
@@ -44,7 +45,7 @@ class _CellConv(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, table: Tensor, dtype: torch.dtype) -> Tensor:
         ctx.save_for_backward(x, weight, table)
         ctx.dtype = dtype
-        matrix, taps = weight.flatten(1), _gather(x, table, dtype)
+        matrix, taps = weight.flatten(1), _neighbours(_padded(x, "padded", dtype), table)
         if dtype == torch.float32:
             out = torch.addmm(bias[:, None], matrix, taps)
         else:
@@ -54,15 +55,15 @@ class _CellConv(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None, None]:
         x, weight, table = ctx.saved_tensors
-        dy = gradients[0].contiguous()
-        flat = dy.flatten(1)
-        dw = (flat.to(ctx.dtype) @ _gather(x, table, ctx.dtype).T).float().view(weight.shape)
+        dy = _padded(gradients[0], "gradient", ctx.dtype)
+        taps = _neighbours(_padded(x, "padded", ctx.dtype), table)
+        dw = (dy.flatten(1)[:, : taps.shape[1]] @ taps.T).float().view(weight.shape)
         dx = None
         if ctx.needs_input_grad[0]:
             # A cell is its neighbour's neighbour by the opposite tap.
             back = weight.transpose(0, 1).flip(2).reshape(weight.shape[1], -1).to(ctx.dtype)
-            dx = (back @ _gather(dy, table, ctx.dtype)).float().view(x.shape)
-        return dx, dw, flat.sum(dim=1), None, None
+            dx = (back @ _neighbours(dy, table)).float().view(x.shape)
+        return dx, dw, gradients[0].flatten(1).sum(dim=1), None, None
 
 
 class _Scratch(threading.local):
@@ -83,15 +84,21 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def _gather(x: Tensor, table: Tensor, dtype: torch.dtype) -> Tensor:
-    """The neighbours of every cell: [C, N, B] to [7 C, N B], zeros off the board. Overwritten by the next call."""
+def _padded(x: Tensor, name: str, dtype: torch.dtype) -> Tensor:
+    """[C, N, B] with one more cell of zeros, [C, N + 1, B]; overwritten by the next call of that name."""
     channels, cells, batch = x.shape
-    padded = _scratch.get("padded", dtype, channels, cells + 1, batch)
-    taps = _scratch.get("taps", dtype, channels, len(table), batch)
-    padded[:, :cells] = x
-    padded[:, cells] = 0
+    out = _scratch.get(name, dtype, channels, cells + 1, batch)
+    out[:, :cells] = x
+    out[:, cells] = 0
+    return out
+
+
+def _neighbours(padded: Tensor, table: Tensor) -> Tensor:
+    """The neighbours of every cell: [C, N + 1, B] to [7 C, N B]. Overwritten by the next call."""
+    channels, cells, batch = padded.shape
+    taps = _scratch.get("taps", padded.dtype, channels, len(table), batch)
     torch.index_select(padded, 1, table, out=taps)
-    return taps.view(7 * channels, cells * batch)
+    return taps.view(7 * channels, (cells - 1) * batch)
 
 
 def _pointwise(layer: nn.Conv2d, x: Tensor) -> Tensor:
@@ -105,9 +112,47 @@ def _linear(layer: nn.Linear, x: Tensor) -> Tensor:
     return torch.addmm(layer.bias[:, None], layer.weight, x)
 
 
+class _Pool(torch.autograd.Function):
+    """Mean and maximum over the cells. torch's own way back takes as long as three convolutions."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        most = x.amax(dim=1)
+        ctx.save_for_backward(x, most)
+        return torch.cat([x.mean(dim=1), most])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        x, most = ctx.saved_tensors
+        dx = torch.empty_like(x)
+        share = torch.empty(x.shape[2])
+        spread_back(gradients[0].contiguous().numpy(), x.numpy(), most.numpy(), share.numpy(), dx.numpy())
+        return dx
+
+
+@kernel
+def spread_back(gradient, x, most, share, dx):
+    """Gradients of mean and maximum [2 C, B] to those of x [C, N, B]; cells that share the maximum share its.
+
+    `share` [B] is room to work in.
+    """
+    channels, cells, batch = x.shape
+    for c in range(channels):
+        share[:] = 0
+        for n in range(cells):
+            for b in range(batch):
+                share[b] += np.float32(x[c, n, b] == most[c, b])
+        for b in range(batch):
+            share[b] = gradient[channels + c, b] / share[b]
+        for n in range(cells):
+            for b in range(batch):
+                highest = share[b] if x[c, n, b] == most[c, b] else np.float32(0)
+                dx[c, n, b] = gradient[c, b] / np.float32(cells) + highest
+
+
 def _pool(x: Tensor) -> Tensor:
     """Mean and maximum over the cells: [C, N, B], non-negative, to [2 C, B]."""
-    return torch.cat([x.mean(dim=1), x.amax(dim=1)])
+    return cast(Tensor, _Pool.apply(x))
 
 
 def features_of_cells(network: Network, planes: Tensor, table: Tensor, dtype: torch.dtype = torch.float32) -> Features:
@@ -123,7 +168,7 @@ def features_of_cells(network: Network, planes: Tensor, table: Tensor, dtype: to
     """
 
     def conv(layer: HexConv, x: Tensor) -> Tensor:
-        return cast(Tensor, _CellConv.apply(x, layer.weight, layer.bias, table, dtype))  # type: ignore[no-untyped-call]
+        return cast(Tensor, _CellConv.apply(x, layer.weight, layer.bias, table, dtype))
 
     x = conv(network.stem, network.seen(planes, 0))
     for module in network.blocks:
