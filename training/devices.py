@@ -1,4 +1,4 @@
-"""Which devices learn, and which are left to the workers."""
+"""Which devices learn, in which numbers, and which are left to the workers."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def number_type(config: Config, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if fast else torch.float32
 
 
-def describe_devices(devices: Sequence[torch.device]) -> str:
-    """Devices in words, such as "cpu", "NVIDIA H200" or "4 x NVIDIA H200"."""
+def describe_devices(devices: Sequence[torch.device], dtype: torch.dtype) -> str:
+    """Devices in words with what they multiply in, such as "cpu, float32" or "4 x NVIDIA H200, bfloat16"."""
     first = devices[0]
     name = torch.cuda.get_device_name(first) if first.type == "cuda" else first.type
-    return name if len(devices) == 1 else f"{len(devices)} x {name}"
+    return f"{name if len(devices) == 1 else f'{len(devices)} x {name}'}, {str(dtype).removeprefix('torch.')}"

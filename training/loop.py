@@ -71,6 +71,7 @@ class Run:
         self.rules = config.game.rules()
         self._placement = place(config, count_gpus())
         self.device = self._placement.learners[0]
+        self._dtype = number_type(config, self.device)
         self.threads = config.threads or os.cpu_count() or 1
         torch.set_num_threads(1)  # evaluator and learner spread their batches over threads themselves
         beside = config.workers != 0 and not config.threads  # workers take turns with the learner on the other half
@@ -86,7 +87,7 @@ class Run:
             self.device,
             self.learner_threads,
             self._placement.learners[1:],
-            number_type(config, self.device),
+            self._dtype,
         )
         self.replay = Replay(config.replay, config.game.sizes())
         self.shards = ShardStore(folder / rundir.GAMES, config.storage.max_mb * 1e6)
@@ -304,7 +305,7 @@ class Run:
             "learner_steps": self.learner.steps,
             "seconds": self.seconds,
             "rating_seconds": self._rating_seconds,
-            "device": describe_devices(self._placement.learners),
+            "device": describe_devices(self._placement.learners, self._dtype),
             "generators": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
         }
 

@@ -163,8 +163,9 @@ def test_the_licence_is_the_one_of_this_project():
 
 def test_devices_are_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU {device.index}")
-    assert describe_devices([torch.device("cpu")]) == "cpu"
-    assert describe_devices([torch.device("cuda", 1), torch.device("cuda", 0)]) == "2 x GPU 1"
+    assert describe_devices([torch.device("cpu")], torch.float32) == "cpu, float32"
+    gpus = [torch.device("cuda", 1), torch.device("cuda", 0)]
+    assert describe_devices(gpus, torch.bfloat16) == "2 x GPU 1, bfloat16"
 
 
 def bias_moved(config, weights, metadata=None, half=False):
