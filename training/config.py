@@ -258,6 +258,8 @@ class CheckpointConfig(_Section):
 
     every: int = Field(default=20, ge=1)
     """Iterations between two checkpoints."""
+    minutes: float = Field(default=5.0, gt=0)
+    """One is also written as soon as so many have gone by since the last, however long iterations take."""
     keep_last: int = Field(default=2, ge=1)
     """Newest checkpoints kept whole, to go on from."""
     keep_every: int = Field(default=200, ge=1)

@@ -99,7 +99,7 @@ class Run:
         self._rating_seconds = 0.0
         self._unfinished: dict[str, Any] | None = None
         self._stop = False
-        self._saved = -1
+        self._saved, self._saved_at = -1, time.monotonic()
         self._state_written = 0.0
 
     # How a run begins.
@@ -207,7 +207,7 @@ class Run:
                 self._rate(source, monitor)
                 monitor.iteration(self._figures(source, time.monotonic() - started), games, losses, self.ratings)
                 self._tell("training")
-                if self.iteration % self.config.checkpoint.every == 0:
+                if self._is_save_due():
                     self.save(source)
             if self._saved != self.iteration:
                 self.save(source)
@@ -384,6 +384,10 @@ class Run:
     def _checkpoints(self) -> Path:
         return self.folder / rundir.CHECKPOINTS
 
+    def _is_save_due(self) -> bool:
+        c = self.config.checkpoint
+        return self.iteration % c.every == 0 or time.monotonic() >= self._saved_at + 60 * c.minutes
+
     def save(self, source: GameSource | None) -> Path:
         """Write a checkpoint now and remove those no longer wanted. The games it rests on are on disk already."""
         saved = checkpoint.save(
@@ -395,7 +399,7 @@ class Run:
             {"selfplay": source.state()} if isinstance(source, LocalSource) else {},
             self._counters(),
         )
-        self._saved = self.iteration
+        self._saved, self._saved_at = self.iteration, time.monotonic()
         checkpoint.clean_up(self._checkpoints, self.config.checkpoint.keep_last, self.config.checkpoint.keep_every)
         return saved.path
 

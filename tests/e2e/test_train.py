@@ -93,6 +93,15 @@ def test_checkpoints_are_kept_as_configured(whole_run):
     assert [(c.iteration, c.is_whole) for c in kept] == [(4, False), (6, True), (8, True)]
 
 
+def test_checkpoints_are_written_by_the_clock_too(tmp_path):
+    often = {"every": 100, "keep_last": 9, "keep_every": 100, "minutes": 1e-6}
+    config = write_config(tmp_path, max_iterations=3, checkpoint=often, evaluation={"games": 0})
+    code, _, err = lifeline("train", config, "--run-dir", tmp_path / "run")
+    assert code == 0, err
+    kept = [checkpoint.load(p) for p in checkpoint.list_all(tmp_path / "run/checkpoints")]
+    assert [(c.iteration, c.is_whole) for c in kept] == [(1, True), (2, True), (3, True)]
+
+
 @pytest.mark.parametrize("after", [pytest.param(2, marks=pytest.mark.slow), 6])
 def test_killed_and_resumed_equals_uninterrupted_bit_for_bit(whole_run, tmp_path, after):
     run = tmp_path / "run"
