@@ -6,6 +6,7 @@ import time
 
 import pytest
 import ray
+import torch
 from ray.cluster_utils import Cluster as Nodes
 
 from lifeline import Rules, RunError
@@ -14,7 +15,7 @@ from tiny_run import TINY
 from training.config import build_config
 from training.entrants import parse_entrants
 from training.evaluation import Contestant, Job
-from training.export import export_onnx
+from training.evaluators import published
 from training.network import Network
 from training.tournament import Tournament, opening_set
 from training.tournament_store import create, units
@@ -36,9 +37,9 @@ def machine():
     ray.shutdown()
 
 
-def model():
-    tiny = config()
-    return export_onnx(tiny.network, Network(tiny.network).state_dict())
+def model(**changes):
+    tiny = config(**changes)
+    return published(tiny, Network(tiny.network).state_dict(), torch.device("cpu"))
 
 
 def collect(cluster, games, seconds=90):
@@ -83,12 +84,13 @@ def test_sessions_do_not_repeat_games(machine):
     assert not seen[0] & seen[1]
 
 
-def test_new_weights_reach_the_games(machine):
-    cluster = Cluster(config(), None, session=2)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_new_weights_reach_the_games(machine, precision):
+    cluster = Cluster(config(precision=precision), None, session=2)
     try:
-        cluster.publish(model(), 5)
+        cluster.publish(model(precision=precision), 5)
         collect(cluster, 10)
-        cluster.publish(model(), 9)
+        cluster.publish(model(precision=precision), 9)
         assert 9 in {g.version for g in collect(cluster, 150)}
     finally:
         cluster.close()
@@ -126,7 +128,7 @@ def test_rating_matches_are_played_beside(machine):
     cluster = Cluster(config(), None, session=5)
     try:
         cluster.publish(model(), 0)
-        one, other = Contestant("iteration-00000001", model()), Contestant("random")
+        one, other = Contestant("iteration-00000001", model(precision="float32")), Contestant("random")
         cluster.rate(Job(one, other, pairs=20, seed=1, known=()))
         assert cluster.is_rating
         end = time.monotonic() + 60
