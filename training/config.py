@@ -212,7 +212,8 @@ class LearnerConfig(_Section):
     batch_size: int = Field(default=256, ge=1)
     """Samples in a step."""
     samples_per_sample: float = Field(default=4.0, gt=0)
-    """Samples used for each sample made: the throttle between self-play and learner."""
+    """Samples used for each sample made: the throttle between self-play and learner. A run that goes on with another
+    number uses it for the samples it makes from then on."""
     min_samples: int = Field(default=4_000, ge=1)
     """Samples made before learning starts."""
     learning_rate: float = Field(default=2e-3, gt=0)

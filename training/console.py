@@ -284,7 +284,7 @@ def _matches_table(matches: Sequence[Mapping[str, Any]]) -> Table:
 def _losses(status: Status) -> str:
     # The entropy of the targets is no loss: it is what the policy loss cannot go below.
     named = ((k.removeprefix("loss/"), v) for k, v in status.losses.items() if "entropy" not in k)
-    return "  ".join(f"{k} {v:.3f}" for k, v in named) or "filling the replay buffer"
+    return "  ".join(f"{k} {v:.3f}" for k, v in named) or "waiting for samples"
 
 
 def _left(status: Status) -> str:

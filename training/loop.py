@@ -92,6 +92,7 @@ class Run:
         self.replay = Replay(config.replay, config.game.sizes())
         self.shards = ShardStore(folder / rundir.GAMES, config.storage.max_mb * 1e6)
         self.iteration = self.games = self.samples_used = 0
+        self._credit, self._credited = 0.0, 0  # what self-play has paid for and is not yet learnt; for how many samples
         self.seconds = 0.0
         self.ratings: Ratings | None = None
         self._book = RatingBook(folder / rundir.RATINGS_FILE)
@@ -269,7 +270,9 @@ class Run:
         c = self.config.learner
         if self.replay.total < c.min_samples:
             return None
-        steps = int((self.replay.total * c.samples_per_sample - self.samples_used) // c.batch_size)
+        self._credit += (self.replay.total - self._credited) * c.samples_per_sample
+        self._credited = self.replay.total
+        steps = int(self._credit // c.batch_size)
         if steps < 1:
             return None
         try:
@@ -279,6 +282,7 @@ class Run:
             where = f"the last good checkpoint is {kept[-1]}" if kept else "there was no checkpoint yet"
             raise RunError(f"{error}; {where}") from None
         self.samples_used += losses.steps * c.batch_size
+        self._credit -= losses.steps * c.batch_size
         source.publish(self._weights(), self.learner.steps)
         return losses
 
@@ -302,6 +306,8 @@ class Run:
             "sizes": {str(size): total for size, total in self.replay.totals.items()},
             "window": self.replay.window,
             "samples_used": self.samples_used,
+            "credit": self._credit,
+            "credited": self._credited,
             "learner_steps": self.learner.steps,
             "seconds": self.seconds,
             "rating_seconds": self._rating_seconds,
@@ -412,6 +418,9 @@ class Run:
             self.seconds, self._rating_seconds = counters["seconds"], counters["rating_seconds"]
             self.learner.load_state(saved.learner_state(), counters["learner_steps"])
             samples, sizes = int(counters["samples"]), {int(n): int(v) for n, v in counters["sizes"].items()}
+            paid = samples * self.config.learner.samples_per_sample - self.samples_used
+            self._credit = float(counters.get("credit", paid))  # not kept by earlier versions
+            self._credited = int(counters.get("credited", samples))
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise CheckpointError(f"{saved.path} does not fit this run: {error}") from None
         if self.config.workers == 0:

@@ -102,6 +102,19 @@ def test_checkpoints_are_written_by_the_clock_too(tmp_path):
     assert [(c.iteration, c.is_whole) for c in kept] == [(1, True), (2, True), (3, True)]
 
 
+def test_going_on_with_fewer_samples_a_sample_holds_for_new_ones_alone(tmp_path):
+    run, quick = tmp_path / "run", {"max_iterations": 4, "evaluation": {"games": 0}}
+    config = write_config(tmp_path, learner=TINY["learner"] | {"samples_per_sample": 16}, **quick)
+    assert lifeline("train", config, "--run-dir", run)[0] == 0
+    before = checkpoint.newest_whole(run / "checkpoints").counters
+    more = ["--set", "max_iterations=8", "--set", "learner.samples_per_sample=2"]
+    code, _, err = lifeline("train", "--resume", run, *more)
+    assert code == 0, err
+    after = checkpoint.newest_whole(run / "checkpoints").counters
+    made, used = (after[name] - before[name] for name in ("samples", "samples_used"))
+    assert abs(used - 2 * made) < TINY["learner"]["batch_size"] + 1
+
+
 @pytest.mark.parametrize("after", [pytest.param(2, marks=pytest.mark.slow), 6])
 def test_killed_and_resumed_equals_uninterrupted_bit_for_bit(whole_run, tmp_path, after):
     run = tmp_path / "run"

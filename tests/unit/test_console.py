@@ -77,7 +77,7 @@ def test_a_plain_line_says_all_that_matters_on_one_line():
 
 def test_before_learning_starts_the_line_says_so():
     line = status_line(BARE)
-    assert "filling the replay buffer" in line
+    assert "waiting for samples" in line
     assert line.endswith("2.2 min")
     assert "Elo" not in line
     assert "workers" not in line
