@@ -22,14 +22,16 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
+import torch
 
 import lifeline
 import training
 from lifeline.errors import LifelineError, RunError
 from lifeline.records import GameRecord
-from lifeline.search.evaluator import Evaluator, OnnxEvaluator
+from lifeline.search.evaluator import Evaluator
 from training.config import Config
 from training.evaluation import Job, JobResult, play_job
+from training.evaluators import evaluator_of
 from training.mixing import MixedPlay
 from training.sources import SourceFigures, resident_bytes
 from training.tournament import MatchTable, Ticket, Tournament
@@ -96,12 +98,6 @@ class _SelfPlayWorker:
         return os.getpid()
 
     def _evaluator(self, model: Any) -> Evaluator:
-        if isinstance(model, bytes):
-            return OnnxEvaluator(model, threads=1)  # without torch, which is large
-        import torch
-
-        from training.evaluators import evaluator_of
-
         return evaluator_of(self._config, model, torch.device("cuda" if self._config.worker_gpus else "cpu"), 1)
 
 
