@@ -80,7 +80,7 @@ class Targets(NamedTuple):
 def auxiliary_losses(
     extras: Extras, targets: Targets, policy: Tensor, legal: Tensor, config: LearnerConfig
 ) -> tuple[Tensor, Tensor]:
-    """The weighted sum of the auxiliary losses, and each of them alone.
+    """The weighted sum of the auxiliary losses, with z-losses of their policies, and each of them alone.
 
     Args:
         policy: float32 [B, P + 2], the policy targets of these plies; legal: bool [B, P + 2].
@@ -93,19 +93,30 @@ def auxiliary_losses(
     soft = soft / soft.sum(dim=1, keepdim=True).clamp_min(1e-9)
     stones = F.binary_cross_entropy_with_logits(extras.stones, targets.stones, reduction="none").sum(dim=1)
     board = targets.board.float()
+    reply_logits = logits[:, 0].masked_fill(~everywhere, _MINUS_INFINITY)
+    soft_logits = logits[:, 1].masked_fill(~legal, _MINUS_INFINITY)
     losses = torch.stack(
         [
-            _cross_entropy(logits[:, 0], targets.reply, everywhere),
-            _cross_entropy(logits[:, 1], soft, legal),
+            _cross_entropy(reply_logits, targets.reply),
+            _cross_entropy(soft_logits, soft),
             ((stones * board).sum(dim=1) / board.sum(dim=1) * targets.known).mean(),
             F.binary_cross_entropy_with_logits(extras.scalars[:, 0], targets.value),
             ((extras.scalars[:, 1] - targets.left).square() * targets.known).mean(),
         ]
     )
     weights = [config.reply_weight, config.soft_weight, config.later_weight, config.short_weight, config.left_weight]
-    return (losses * torch.tensor(weights, device=losses.device)).sum(), losses.detach()
+    kept = config.z_weight * (z_loss_of(reply_logits) + z_loss_of(soft_logits))
+    return (losses * torch.tensor(weights, device=losses.device)).sum() + kept, losses.detach()
 
 
-def _cross_entropy(logits: Tensor, target: Tensor, allowed: Tensor) -> Tensor:
+def _cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """Mean over the batch; 0 in rows whose target is all zero."""
-    return -(target * F.log_softmax(logits.masked_fill(~allowed, _MINUS_INFINITY), dim=1)).sum(dim=1).mean()
+    return -(target * F.log_softmax(logits, dim=1)).sum(dim=1).mean()
+
+
+def z_loss_of(logits: Tensor) -> Tensor:
+    """Mean of the squared logarithm of what a policy is normalised by, [B, A] to a scalar; 0 where that is 1.
+
+    Source: Chowdhery et al. 2022 (PaLM), section 5.
+    """
+    return torch.logsumexp(logits, dim=1).square().mean()

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from lifeline.compiled import kernel
 from training.auxiliary import AuxiliaryHeads, Extras
 from training.network import Block, Features, HexConv, Network
+from training.taps import TAPS
 
 
 def neighbour_table(cell_to_grid: npt.NDArray[np.int64], grid_shape: tuple[int, int]) -> Tensor:
@@ -34,8 +35,7 @@ def neighbour_table(cell_to_grid: npt.NDArray[np.int64], grid_shape: tuple[int, 
     at = np.full((grid_shape[0] + 2, grid_shape[1] + 2), cells, np.int64)
     rows, columns = np.divmod(cell_to_grid, grid_shape[1])
     at[rows + 1, columns + 1] = np.arange(cells)
-    taps = [(-1, 0), (-1, 1), (0, -1), (0, 0), (0, 1), (1, -1), (1, 0)]  # of a 3x3 kernel without two corners
-    return torch.from_numpy(np.concatenate([at[rows + 1 + dr, columns + 1 + dc] for dr, dc in taps]))
+    return torch.from_numpy(np.concatenate([at[rows + 1 + dr, columns + 1 + dc] for dr, dc in TAPS]))
 
 
 class _CellConv(torch.autograd.Function):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from lifeline.errors import ConfigError, RulesError
 from lifeline.rules import Rules
+from training.equivariance import ORDER, Equivariance
 
 # Limits keep damaged or hostile files from asking for absurd amounts of work. The longest real one has 4 kB.
 _MAX_FILE = 65_536
@@ -83,6 +84,19 @@ class NetworkConfig(_Section):
     """Whether it sees what each placement would remove and which groups have a single link, or must find out."""
     region_planes: bool = False
     """Whether it sees how large regions and groups are, how many touch, and how much room is whose."""
+    equivariance: Equivariance = "none"
+    """Symmetries of the board that the network has by construction, sharing weights among them, so that it learns
+    faster: the six turns, or all twelve. Channels, head_channels and value_hidden are then multiples of 6 or 12."""
+
+    @model_validator(mode="after")
+    def _whole_groups(self) -> NetworkConfig:
+        order = ORDER[self.equivariance]
+        for name in ("channels", "head_channels", "value_hidden"):
+            if getattr(self, name) % order:
+                raise ValueError(
+                    f"{name}: {getattr(self, name)} is not a multiple of {order}, which the symmetries need"
+                )
+        return self
 
 
 class SearchConfig(_Section):
@@ -228,6 +242,10 @@ class LearnerConfig(_Section):
     """Of the averaged weights, for each step; they are what plays."""
     value_weight: float = Field(default=1.0, gt=0)
     """Weight of the value loss beside the policy loss."""
+    z_weight: float = Field(default=1e-4, ge=0, le=1)
+    """Weight of the z-loss: the square of the logarithm of what a policy's exponentials add up to. A policy says the
+    same when all its log-probabilities are shifted alike, and without this they may run off until float32 is too
+    coarse for them, by which a run was lost."""
     root_value_share: float = Field(default=0.3, ge=0, le=1)
     """Share of the search's root value in the value target; the rest is the outcome."""
     anneal_share: float = Field(default=0.0, ge=0, le=1)

@@ -29,6 +29,7 @@ class Losses:
         policy: cross-entropy of the policy against its target, of samples that have one.
         value: cross-entropy of the value against its target.
         target_entropy: entropy of the policy targets: the floor of `policy`.
+        z: mean squared logarithm of what the policies are normalised by: great if they run off.
         auxiliary: the auxiliary losses, by name; empty where there are none.
         grad_norm: norm of the gradient before clipping.
         steps: steps taken.
@@ -37,6 +38,7 @@ class Losses:
     policy: float
     value: float
     target_entropy: float
+    z: float
     auxiliary: dict[str, float]
     grad_norm: float
     steps: int
@@ -149,7 +151,7 @@ class Learner:
         *means, norm = (float(s) for s in sums / steps)
         figures = dict(zip(FIGURES, means, strict=True))
         used = {name: figures[name] for name in NAMES if getattr(self._config, f"{name}_weight") > 0}
-        return Losses(figures["policy"], figures["value"], figures["target_entropy"], used, norm, steps)
+        return Losses(figures["policy"], figures["value"], figures["target_entropy"], figures["z"], used, norm, steps)
 
     def _step(self, replay: Replay, rate: float) -> npt.NDArray[np.float64]:
         c = self._config
@@ -181,8 +183,13 @@ class Learner:
                     continue
                 if name not in weights or weights[name].shape != parameter.shape:
                     raise CheckpointError(f"the weights do not fit this network: {name}")
+                if not self._replica.tie.holds(name, weights[name].to(parameter.device)):
+                    raise CheckpointError(f"the weights do not have this network's symmetries: {name}")
                 parameter.copy_(weights[name])
-                self._average[name].copy_(weights[name])
+            self._replica.tie_weights()
+            for name, parameter in self._trained():
+                if name in self._average:
+                    self._average[name].copy_(parameter)
         self._team.load()
 
     def state(self) -> dict[str, Tensor]:

@@ -239,6 +239,7 @@ class Monitor:
         extra = {
             "loss/policy_target_entropy": losses.target_entropy,
             "loss/policy_divergence": losses.policy - losses.target_entropy,
+            "loss/z": losses.z,
             "learner/grad_norm": losses.grad_norm,
         }
         return self._losses | extra | {f"loss/{name}": value for name, value in losses.auxiliary.items()}

@@ -17,15 +17,16 @@ from lifeline.board import Board
 from lifeline.env import BatchEnv
 from lifeline.errors import RunError
 from lifeline.rules import Rules
-from training.auxiliary import NAMES, AuxiliaryHeads, Extras, Targets, auxiliary_losses
+from training.auxiliary import NAMES, AuxiliaryHeads, Extras, Targets, auxiliary_losses, z_loss_of
 from training.cells import extras_of_cells, features_of_cells, heads_of_cells, neighbour_table
 from training.config import LearnerConfig, NetworkConfig
+from training.equivariance import Tie
 from training.network import Network
 from training.samples import batch_of
 from training.targets import Later, Samples
 
 Outputs = tuple[Tensor, Tensor, Tensor, Extras | None]
-FIGURES = ("policy", "value", "target_entropy", *NAMES)
+FIGURES = ("policy", "value", "target_entropy", "z", *NAMES)
 """What `Replica.loss` tells beside the loss: means over the batch."""
 AUXILIARY = "auxiliary."
 """What the names of the auxiliary heads' parameters begin with."""
@@ -84,6 +85,7 @@ class Replica:
     Attributes:
         network, parameters, names: what is trained; names are those of the parameters, in order, the network's first.
         judge: the network over places, with its auxiliary heads.
+        tie: which of its weights are equal.
     """
 
     def __init__(
@@ -109,6 +111,10 @@ class Replica:
         named = [(name.removeprefix("network."), p) for name, p in self.judge.named_parameters()]
         self.names = [name for name, _ in named]
         self.parameters: list[Tensor] = [p for _, p in named]
+        shapes = {name: p.shape for name, p in zip(self.names, self.parameters, strict=True)}
+        self.tie = Tie(network.equivariance, shapes, device)
+        self._tied = {n: p for n, p in zip(self.names, self.parameters, strict=True) if n in self.tie.names}
+        self.tie_weights()
         decayed = [p for p in self.parameters if p.ndim > 1]
         plain = [p for p in self.parameters if p.ndim <= 1]
         self._optimizer = torch.optim.AdamW(
@@ -133,7 +139,7 @@ class Replica:
         policy_share: float = 1.0,
         judge: nn.Module | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The mean loss of some samples, to be differentiated; and their figures, those of `FIGURES`, float [8].
+        """The mean loss of some samples, to be differentiated; and their figures, those of `FIGURES`, float [9].
 
         Policy loss and entropy are means over the samples that teach a policy, if `policy_share` is that of these
         samples. If they are a share of a batch and it is that of the batch, the weighted sum over all shares is the
@@ -152,11 +158,11 @@ class Replica:
         planes = self._tensor(batch.planes)
         with torch.autocast(self.device.type, self.dtype, enabled=self._on_grid and self.dtype != torch.float32):
             outputs: Outputs = (judge or self.judge)(planes, rules.num_cells)
-        policy_loss, value_loss = losses_of(outputs, target, legal, self._tensor(batch.value))
+        policy_loss, value_loss, z_loss = losses_of(outputs, target, legal, self._tensor(batch.value))
         entropy = -(target * target.clamp_min(1e-30).log()).sum(dim=1).mean()
         if policy_share > 0:  # else there is no policy loss in the batch, and nothing to scale
             policy_loss, entropy = policy_loss / policy_share, entropy / policy_share
-        loss = policy_loss + self._config.value_weight * value_loss
+        loss = policy_loss + self._config.value_weight * value_loss + self._config.z_weight * z_loss
         others = torch.zeros(len(NAMES), device=self.device)
         extras, later = outputs[3], samples.later
         if extras is not None:
@@ -173,7 +179,9 @@ class Replica:
             full = Extras(*(part.float() for part in extras))
             extra, others = auxiliary_losses(full, targets, target, legal, self._config)
             loss = loss + extra
-        figures = torch.cat([torch.stack([policy_loss.detach(), value_loss.detach(), entropy]), others])
+        figures = torch.cat(
+            [torch.stack([policy_loss.detach(), value_loss.detach(), entropy, z_loss.detach()]), others]
+        )
         return loss, figures
 
     def _tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
@@ -192,6 +200,9 @@ class Replica:
             RunError: a loss or gradient is not finite; the weights are those before.
         """
         c = self._config
+        for name, parameter in self._tied.items():
+            assert parameter.grad is not None
+            parameter.grad = torch.empty_like(parameter).copy_(self.tie.average(name, parameter.grad))
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, c.max_grad_norm))
         if not (math.isfinite(policy + value) and math.isfinite(norm)):
             raise RunError(
@@ -200,7 +211,14 @@ class Replica:
         for group in self._optimizer.param_groups:
             group["lr"] = rate * c.learning_rate * min(1.0, (step + 1) / max(1, c.warmup_steps))
         self._optimizer.step()
+        self.tie_weights()
         return norm
+
+    def tie_weights(self) -> None:
+        """Make those weights equal that are to be."""
+        with torch.no_grad():
+            for name, parameter in self._tied.items():
+                parameter.copy_(self.tie.first(name, parameter))
 
     def state(self) -> dict[str, Tensor]:
         """Weights and the optimiser's moments, by name, where they stand."""
@@ -227,8 +245,8 @@ class Replica:
             self._optimizer.state[parameter] = moments  # empty before the first step
 
 
-def losses_of(outputs: Outputs, policy: Tensor, legal: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean policy and value losses of a batch, in nats; where a policy target is all zero the policy loss is 0.
+def losses_of(outputs: Outputs, policy: Tensor, legal: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean policy, value and z-losses of a batch, in nats; where a policy target is all zero the policy loss is 0.
 
     Args:
         outputs: policy by place [B, ...], policy_global [B, 2], value_logit [B], and more that does not matter here.
@@ -238,4 +256,4 @@ def losses_of(outputs: Outputs, policy: Tensor, legal: Tensor, value: Tensor) ->
     policy_places, policy_global, value_logit = (part.float() for part in outputs[:3])
     logits = torch.cat([policy_places.flatten(1), policy_global], dim=1).masked_fill(~legal, -1e9)
     policy_loss = -(policy * F.log_softmax(logits, dim=1)).sum(dim=1).mean()
-    return policy_loss, F.binary_cross_entropy_with_logits(value_logit, value)
+    return policy_loss, F.binary_cross_entropy_with_logits(value_logit, value), z_loss_of(logits)

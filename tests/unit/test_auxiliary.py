@@ -62,7 +62,7 @@ def test_each_loss_is_least_at_its_own_target_and_blind_to_the_others(name):
     policy = policy * legal / (policy * legal).sum(dim=1, keepdim=True)
     stones, all_known = torch.rand(5, 2, 4, generator=rng), torch.ones(5)
     targets = Targets(board, policy.flip(0), stones, torch.rand(5), torch.rand(5), all_known)
-    config = LearnerConfig(**{f"{name}_weight": 2.0})
+    config = LearnerConfig(z_weight=0, **{f"{name}_weight": 2.0})
     extras = Extras(*(torch.zeros(5, *shape, requires_grad=True) for shape in ((2, 4), (2, 2), (2, 4), (2,))))
     optimizer = torch.optim.Adam(extras, lr=0.05)
     for _ in range(600):
