@@ -1,6 +1,6 @@
 """Try all that a GPU is for, from end to end, in about five minutes, and print one table.
 
-    python scripts/gpu_check.py [--base 7] [--blocks 10] [--channels 128]
+    python scripts/gpu_check.py [--base 7] [--blocks 10] [--channels 120]
 
 Measured are the network alone, by batch and precision; self-play beside it, in two groups of games that take turns; the
 learner; and a short training run with its final match. Without a CUDA device it says so and ends with status 1;
@@ -184,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--base", type=int, default=7)
     parser.add_argument("--blocks", type=int, default=10)
-    parser.add_argument("--channels", type=int, default=128)
+    parser.add_argument("--channels", type=int, default=120, help="a multiple of 6")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it runs")
     a = parser.parse_args()
@@ -192,10 +192,11 @@ def main() -> None:
         sys.exit("gpu_check.py: torch finds no CUDA device here; `nvidia-smi` tells whether the driver does")
     device = torch.device(a.device)
     games = 8 if a.quick else 512
+    network = {"blocks": a.blocks, "channels": a.channels, "head_channels": 48, "value_hidden": 144}
     config = build_config(
         {
             "game": {"base": a.base},
-            "network": {"blocks": a.blocks, "channels": a.channels},
+            "network": network | {"region_planes": True, "equivariance": "turns"},
             "search": {"num_simulations": 4 if a.quick else 32},
             "selfplay": {"batch_size": games, "plies_per_iteration": 2},
             "replay": {"min_window": 64 if a.quick else 20_000},

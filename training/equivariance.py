@@ -23,9 +23,8 @@ from training.taps import TAPS
 Equivariance = Literal["none", "turns", "all"]
 ORDER: Mapping[Equivariance, int] = {"none": 1, "turns": 6, "all": 12}
 """How many symmetries each keeps: the multiples that channels come in."""
-_SEES_PLANES = "stem."
-_SAYS = ("policy_out.", "policy_global.", "value_out.", "auxiliary.")
-"""Whose outputs are numbers that turning leaves as they are."""
+_PLAIN = (("policy_out.", "policy_global.", "value_out.", "auxiliary."), ("stem.",))
+"""Layers whose outputs, and layers whose inputs, are no groups of channels but stay what they are when all is turned."""
 
 
 def group(equivariance: Equivariance) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -74,7 +73,7 @@ class Tie:
         taps, product = group(equivariance)
         for name, shape in shapes.items():
             members, orbit = _orbits(name, tuple(shape), taps, product)
-            if len(members) < len(orbit):
+            if len(members) > 1:
                 self._orbits[name] = torch.from_numpy(members).to(device), torch.from_numpy(orbit).to(device)
         self.names = frozenset(self._orbits)
 
@@ -83,14 +82,15 @@ class Tie:
         if name not in self._orbits:
             return tensor
         members, orbit = self._orbits[name]
-        return tensor.flatten()[members].mean(dim=1)[orbit].view(tensor.shape)
+        by_member = tensor.flatten().index_select(0, members.flatten()).view(members.shape)
+        return by_member.mean(dim=0).index_select(0, orbit).view(tensor.shape)
 
     def first(self, name: str, tensor: Tensor) -> Tensor:
         """The tensor with each number replaced by the first of its orbit: of weights, such that are equal."""
         if name not in self._orbits:
             return tensor
         members, orbit = self._orbits[name]
-        return tensor.flatten()[members[:, 0]][orbit].view(tensor.shape)
+        return tensor.flatten().index_select(0, members[0]).index_select(0, orbit).view(tensor.shape)
 
     def holds(self, name: str, tensor: Tensor) -> bool:
         """Whether those that are to be equal are, but for rounding to 16 bits."""
@@ -100,10 +100,10 @@ class Tie:
 def _orbits(
     name: str, shape: tuple[int, ...], taps: npt.NDArray[np.int64], product: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Of a parameter with M numbers in K orbits: their flat places, int64 [K, members]; which each is in, int64 [M]."""
+    """Of a parameter with M numbers in K orbits: their flat places, int64 [members, K]; which each is in, int64 [M]."""
     count = len(taps)
     moves = [np.repeat(np.arange(size)[None], count, axis=0) for size in shape]
-    turned = [axis for axis in range(min(2, len(shape))) if not name.startswith((_SAYS, (_SEES_PLANES,))[axis])]
+    turned = [axis for axis in range(min(2, len(shape))) if not name.startswith(_PLAIN[axis])]
     for axis in turned:
         channel, which = np.divmod(np.arange(shape[axis]), count)
         moves[axis] = channel * count + product[:, which]
@@ -114,4 +114,4 @@ def _orbits(
         places = (places[:, :, None] * size + moves[axis][:, None, :]).reshape(count, -1)
     first, orbit = np.unique(places.min(axis=0), return_inverse=True)
     # Either only the identity leaves a number in its place, or, where nothing turns, all do.
-    return (places[:, first].T if turned else first[:, None]), orbit.reshape(-1)
+    return (places[:, first] if turned else first[None]), orbit.reshape(-1)

@@ -202,7 +202,7 @@ class Replica:
         c = self._config
         for name, parameter in self._tied.items():
             assert parameter.grad is not None
-            parameter.grad = torch.empty_like(parameter).copy_(self.tie.average(name, parameter.grad))
+            parameter.grad.copy_(self.tie.average(name, parameter.grad))
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, c.max_grad_norm))
         if not (math.isfinite(policy + value) and math.isfinite(norm)):
             raise RunError(

@@ -25,7 +25,7 @@ def test_without_a_gpu_it_says_so_in_one_line():
 
 @pytest.mark.slow
 def test_every_part_runs_on_a_cpu():
-    done = check("--device", "cpu", "--quick", "--base", "3", "--blocks", "1", "--channels", "8", timeout=280)
+    done = check("--device", "cpu", "--quick", "--base", "3", "--blocks", "1", "--channels", "12", timeout=280)
     assert done.returncode == 0, done.stderr + done.stdout
     for part in ("network, bfloat16, compiled", "efficiency", "learner", "training, workers"):
         assert part in done.stdout
