@@ -24,7 +24,7 @@ Equivariance = Literal["none", "turns", "all"]
 ORDER: Mapping[Equivariance, int] = {"none": 1, "turns": 6, "all": 12}
 """How many symmetries each keeps: the multiples that channels come in."""
 _PLAIN = (("policy_out.", "policy_global.", "value_out.", "auxiliary."), ("stem.",))
-"""Layers whose outputs, and layers whose inputs, are no groups of channels but stay what they are when all is turned."""
+"""Layers whose outputs, and layers whose inputs, are no groups of channels but stay as they are when all is turned."""
 
 
 def group(equivariance: Equivariance) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
