@@ -34,6 +34,8 @@ _RECENT = 200
 _RESIGNATIONS = 1000
 _ENOUGH_RESIGNATIONS = 100
 _WRONG_RESIGNATIONS = 0.05
+# z-losses of sound runs are some hundreds at most, by which log-probabilities are shifted by some tens.
+_RUN_OFF = 1e4
 RECENT_FILE = "recent_games.jsonl"
 
 
@@ -109,7 +111,7 @@ class Monitor:
         self._next_records = self._next_picture = 0.0
         self._told_dropped = self._told_restarts = 0
         self._mistaken: deque[bool] = deque(maxlen=_RESIGNATIONS)
-        self._told_mistaken = False
+        self._told_mistaken = self._told_run_off = False
 
     def close(self) -> None:
         """Write what is still to be written."""
@@ -242,6 +244,9 @@ class Monitor:
             "loss/z": losses.z,
             "learner/grad_norm": losses.grad_norm,
         }
+        if losses.z > _RUN_OFF and not self._told_run_off:
+            self._told_run_off = True
+            self.warn(f"the policy's log-probabilities run off (z-loss {losses.z:.3g}): raise learner.z_weight")
         return self._losses | extra | {f"loss/{name}": value for name, value in losses.auxiliary.items()}
 
     def _warn(self, f: Figures) -> None:

@@ -11,6 +11,7 @@ from lifeline.kernels import encode_position
 from lifeline.rules import Position
 from training.config import build_config
 from training.console import LiveConsole
+from training.learner import Losses
 from training.monitor import Figures, Monitor, record_of
 from training.trajectory import Trajectory
 
@@ -46,15 +47,15 @@ def game(outcome=1, resigned=-1, would_resign=-1, version=0, solved=(0, 0), stra
 def shown(monkeypatch, tmp_path):
     """Shows one iteration of some games: gives its scalars."""
 
-    def show(games, **settings):
+    def show(games, losses=None, **settings):
         scalars = {}
         monkeypatch.setattr(SummaryWriter, "add_scalar", lambda self, name, value, step: scalars.update({name: value}))
         config = build_config(settings, "test")
         monitor = Monitor(tmp_path, config, LiveConsole(), 0)
         counts = dict.fromkeys(Figures.__dataclass_fields__, 0)
-        monitor.iteration(Figures(**counts | {"learner_steps": 50, "iteration": 1}), games, None, None)
+        monitor.iteration(Figures(**counts | {"learner_steps": 50, "iteration": 1}), games, losses, None)
         monitor.close()
-        return scalars
+        return scalars | {"warnings": tuple(monitor._warnings)} if losses else scalars
 
     return show
 
@@ -120,3 +121,11 @@ def test_what_the_solver_says_is_shown_with_the_iteration_it_came_in(monkeypatch
     monitor.truths({"base3/keeps_win_raw": 0.9}, 7)
     monitor.close()
     assert scalars == [("truth/base3/keeps_win_raw", 0.9, 7)]
+
+
+@pytest.mark.parametrize(("z", "warned"), [(900.0, False), (40_000.0, True)])
+def test_policies_that_run_off_are_told_of(shown, z, warned):
+    scalars = shown([game()], Losses(2.5, 0.5, 2.0, z, {}, 1.0, 10))
+    assert scalars["loss/z"] == z
+    assert scalars["loss/policy_divergence"] == 0.5
+    assert ["z_weight" in line for line in scalars["warnings"]] == [True] * warned
