@@ -94,7 +94,8 @@ class NetworkConfig(_Section):
         for name in ("channels", "head_channels", "value_hidden"):
             if getattr(self, name) % order:
                 raise ValueError(
-                    f"{name}: {getattr(self, name)} is not a multiple of {order}, which the symmetries need"
+                    f"{name} must be a multiple of {order} with equivariance: {self.equivariance}, "
+                    f"not {getattr(self, name)}"
                 )
         return self
 
@@ -416,7 +417,10 @@ def _one_line(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"unknown key {key}"
     message = str(first["msg"]).removeprefix("Value error, ")
-    return f"{key}: {message}, not {str(first['input'])[:60]!r}" if key else message
+    if not key:
+        return message
+    # Checks of a whole section say themselves what is wrong with it.
+    return f"{key}: {message}" + ("" if first["type"] == "value_error" else f", not {str(first['input'])[:60]!r}")
 
 
 def build_config(values: Any, source: str) -> Config:

@@ -54,7 +54,7 @@ def test_changed_settings_are_kept_and_fixed_ones_refused(whole_run, tmp_path):
     code, _, err = lifeline("train", "--resume", run, *settings)
     assert code == 0, err
     assert yaml.safe_load((run / "config.yaml").read_text())["learner"]["learning_rate"] == 0.001
-    for setting in ("game.base=4", "network.channels=16", "seed=9"):
+    for setting in ("game.base=4", "network.channels=18", "seed=9"):
         code, _, err = lifeline("train", "--resume", run, "--set", setting)
         assert code == 1
         assert "cannot change in a run that has begun" in err
@@ -69,7 +69,7 @@ def test_a_run_begins_from_the_weights_of_another(whole_run, tmp_path):
     theirs, ours = newest(whole_run[0]).weights(), newest(tmp_path / "run").weights()
     assert all((theirs[name] == ours[name]).all() for name in theirs)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["init_from"] == str(newest(whole_run[0]).path)
-    wide = TINY["network"] | {"channels": 16}
+    wide = TINY["network"] | {"channels": 18}
     settings[-1] = tmp_path / "other"
     code, _, err = lifeline("train", write_config(tmp_path, network=wide), "--init-from", whole_run[0], *settings)
     assert code == 1
@@ -93,7 +93,7 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path):
     assert code == 0, err
     theirs, ours = newest(tmp_path / "first").weights(), newest(tmp_path / "second").weights()
     assert all((theirs[name] == ours[name]).all() for name in theirs)
-    wide = write_config(tmp_path, network=TINY["network"] | {"channels": 16})
+    wide = write_config(tmp_path, network=TINY["network"] | {"channels": 18})
     code, _, err = lifeline("train", wide, "--init-from", path, *settings, "--run-dir", tmp_path / "third")
     assert code == 1
     assert "another network" in err
