@@ -82,3 +82,23 @@ def test_a_batch_without_any_policy_target_teaches_the_value():
     assert (losses.policy, losses.target_entropy) == (0, 0)
     assert losses.value > 0
     assert losses.grad_norm > 0
+
+
+@pytest.mark.parametrize("z_weight", [0.0, 1e-2])
+def test_policies_shifted_alike_come_back_by_the_z_loss_alone(z_weight):
+    config = build_config(
+        {"network": SMALL, "learner": {"batch_size": 24, "z_weight": z_weight, "learning_rate": 0.01}}, "test"
+    )
+    replay = ReplayBuffer(config.replay, 5, RULES.num_actions)
+    replay.add(samples([]))
+    learner = Learner([RULES], config.network, config.learner, np.random.default_rng(7), 0, CPU)
+    plain = learner.learn(replay, 1)
+    with torch.no_grad():
+        learner._replica.network.policy_out.bias += 20
+        learner._replica.network.policy_global.bias += 20
+    shifted = learner.learn(replay, 1)
+    assert shifted.policy == pytest.approx(plain.policy, abs=0.1)
+    assert shifted.z > 300 > 30 > plain.z
+    later = learner.learn(replay, 300)
+    assert (learner.learn(replay, 1).z < 100) == (z_weight > 0)
+    assert later.policy < plain.policy
