@@ -105,8 +105,9 @@ def auxiliary_losses(
         ]
     )
     weights = [config.reply_weight, config.soft_weight, config.later_weight, config.short_weight, config.left_weight]
-    kept = config.z_weight * (z_loss_of(reply_logits) + z_loss_of(soft_logits))
-    return (losses * torch.tensor(weights, device=losses.device)).sum() + kept, losses.detach()
+    z_losses = (config.reply_weight > 0) * z_loss_of(reply_logits) + (config.soft_weight > 0) * z_loss_of(soft_logits)
+    total = (losses * torch.tensor(weights, device=losses.device)).sum() + config.z_weight * z_losses
+    return total, losses.detach()
 
 
 def _cross_entropy(logits: Tensor, target: Tensor) -> Tensor:

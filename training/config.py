@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from lifeline.errors import ConfigError, RulesError
 from lifeline.rules import Rules
-from training.equivariance import ORDER, Equivariance
+from training.taps import ORDER, Equivariance
 
 # Limits keep damaged or hostile files from asking for absurd amounts of work. The longest real one has 4 kB.
 _MAX_FILE = 65_536

@@ -11,18 +11,14 @@ Source: group-equivariant convolutions (Cohen and Welling 2016), on hexagons as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from training.taps import TAPS
+from training.taps import ORDER, TAPS, Equivariance
 
-Equivariance = Literal["none", "turns", "all"]
-ORDER: Mapping[Equivariance, int] = {"none": 1, "turns": 6, "all": 12}
-"""How many symmetries each keeps: the multiples that channels come in."""
 _PLAIN = (("policy_out.", "policy_global.", "value_out.", "auxiliary."), ("stem.",))
 """Layers whose outputs, and layers whose inputs, are no groups of channels but stay as they are when all is turned."""
 
@@ -78,7 +74,7 @@ class Tie:
         self.names = frozenset(self._orbits)
 
     def average(self, name: str, tensor: Tensor) -> Tensor:
-        """The tensor with each number replaced by the mean of its orbit: of gradients, those of the free numbers."""
+        """The tensor with each number replaced by the mean of its orbit: of a gradient, what of it leaves the tie."""
         if name not in self._orbits:
             return tensor
         members, orbit = self._orbits[name]

@@ -29,7 +29,7 @@ class Losses:
         policy: cross-entropy of the policy against its target, of samples that have one.
         value: cross-entropy of the value against its target.
         target_entropy: entropy of the policy targets: the floor of `policy`.
-        z: mean squared logarithm of what the policies are normalised by: great if they run off.
+        z: mean squared logarithm of what the policy is normalised by: great if it runs off.
         auxiliary: the auxiliary losses, by name; empty where there are none.
         grad_norm: norm of the gradient before clipping.
         steps: steps taken.
@@ -177,19 +177,18 @@ class Learner:
         Raises:
             CheckpointError: they are not those of such a network.
         """
+        named = [(name, parameter) for name, parameter in self._trained() if name in self._average]
+        for name, parameter in named:
+            if name not in weights or weights[name].shape != parameter.shape:
+                raise CheckpointError(f"the weights do not fit this network: {name}")
+            if not self._replica.tie.holds(name, weights[name].to(parameter.device)):
+                raise CheckpointError(f"the weights do not have this network's symmetries: {name}")
         with torch.no_grad():
-            for name, parameter in self._trained():
-                if name not in self._average:
-                    continue
-                if name not in weights or weights[name].shape != parameter.shape:
-                    raise CheckpointError(f"the weights do not fit this network: {name}")
-                if not self._replica.tie.holds(name, weights[name].to(parameter.device)):
-                    raise CheckpointError(f"the weights do not have this network's symmetries: {name}")
+            for name, parameter in named:
                 parameter.copy_(weights[name])
             self._replica.tie_weights()
-            for name, parameter in self._trained():
-                if name in self._average:
-                    self._average[name].copy_(parameter)
+            for name, parameter in named:
+                self._average[name].copy_(parameter)
         self._team.load()
 
     def state(self) -> dict[str, Tensor]:

@@ -125,8 +125,6 @@ class Run:
         """
         check_machine(config, address)
         first = find_weights(init_from).widened(config.network) if init_from else None
-        if first is not None and first.network != config.network.model_dump(mode="json"):
-            raise CheckpointError(f"{first.source} has another network than this run: {str(first.network)[:300]}")
         if first is None:
             rundir.create(config, folder)
         else:

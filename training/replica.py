@@ -142,8 +142,8 @@ class Replica:
         """The mean loss of some samples, to be differentiated; and their figures, those of `FIGURES`, float [9].
 
         Policy loss and entropy are means over the samples that teach a policy, if `policy_share` is that of these
-        samples. If they are a share of a batch and it is that of the batch, the weighted sum over all shares is the
-        mean over the batch, however unevenly such samples lie in it.
+        samples; all else is a mean over all. If they are a share of a batch and it is that of the batch, the weighted
+        sum over all shares is the mean over the batch, however unevenly such samples lie in it.
 
         Args:
             samples: B of them, at least one, of one size of board; with how their games went on, where there are
@@ -188,7 +188,7 @@ class Replica:
         return torch.from_numpy(array).to(self.device)
 
     def update(self, step: int, policy: float, value: float, rate: float = 1.0) -> float:
-        """Take one step along the gradients that lie in `grad` of the parameters.
+        """Take one step along the gradients that lie in `grad` of the parameters, less what would break the tie.
 
         Args:
             step: steps taken before.
@@ -230,7 +230,14 @@ class Replica:
         return out
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave, on whatever device that was."""
+        """Go on from what `state` gave, on whatever device that was.
+
+        Raises:
+            ValueError: the weights do not have the network's symmetries.
+        """
+        for name in self._tied:
+            if not self.tie.holds(name, state[f"weights.{name}"].to(self.device)):
+                raise ValueError(f"the weights do not have this network's symmetries: {name}")
         with torch.no_grad():
             for name, parameter in zip(self.names, self.parameters, strict=True):
                 parameter.copy_(state[f"weights.{name}"])

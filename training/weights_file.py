@@ -21,6 +21,7 @@ from lifeline.version import __version__
 from training import checkpoint
 from training.config import NetworkConfig
 from training.network import Network, planes_of
+from training.taps import ORDER
 
 SUFFIX = ".safetensors"
 STEM = "stem.weight"
@@ -46,14 +47,19 @@ class Weights:
     entries: Mapping[str, str] = field(default_factory=dict)
 
     def widened(self, network: NetworkConfig) -> Weights:
-        """These, or where such a network just sees more planes, its weights, which do not look at those yet."""
+        """These, or where such a network just sees more planes or keeps fewer symmetries, its weights.
+
+        They do not look at those planes yet.
+        """
         try:
             own = NetworkConfig.model_validate(self.network)
         except ValidationError:
             return self
         before, now = planes_of(own), planes_of(network)
-        seen = {"tactical_planes": network.tactical_planes, "region_planes": network.region_planes}
-        if not set(before) <= set(now) or STEM not in self.tensors or own.model_copy(update=seen) != network:
+        may_differ = {name: getattr(network, name) for name in ("tactical_planes", "region_planes", "equivariance")}
+        if not set(before) <= set(now) or STEM not in self.tensors or own.model_copy(update=may_differ) != network:
+            return self
+        if ORDER[own.equivariance] % ORDER[network.equivariance]:
             return self
         old = self.tensors[STEM]
         if old.shape[1:] != (len(before), 7):
@@ -68,6 +74,13 @@ class Weights:
         Raises:
             CheckpointError: they are not.
         """
+        settings = network.model_dump(mode="json")
+        if self.network != settings:
+            own = NetworkConfig().model_dump(mode="json") | (self.network or {})
+            other = ", ".join(
+                f"{name} {own[name]}, not {value}" for name, value in settings.items() if own[name] != value
+            )
+            raise CheckpointError(f"{self.source} has another network than this run: {other[:300] or self.network}")
         wanted = {name: tensor.shape for name, tensor in Network(network).state_dict().items()}
         bad = next((n for n, shape in wanted.items() if n not in self.tensors or self.tensors[n].shape != shape), None)
         if bad is not None:

@@ -99,6 +99,25 @@ def test_what_is_not_known_of_later_plies_is_not_learnt():
     assert extras.scalars.grad[1, 1] == 0
 
 
+def test_only_the_policies_of_heads_that_are_on_are_kept_from_running_off():
+    board, legal = torch.ones(3, 4, dtype=torch.bool), torch.ones(3, 6, dtype=torch.bool)
+    board[:, 3] = legal[:, 3] = False
+    policy = torch.where(legal, 1 / 5, 0.0)
+    targets = Targets(board, policy, torch.rand(3, 2, 4), torch.rand(3), torch.rand(3), torch.ones(3))
+    for row, name in enumerate(("reply", "soft")):
+        gradients = []
+        for z_weight in (0.0, 1e-2):
+            # Both heads say of all moves that they are alike likely, and lie 20 too high.
+            extras = Extras(*(torch.full((3, *s), 20.0, requires_grad=True) for s in ((2, 4), (2, 2), (2, 4), (2,))))
+            config = LearnerConfig(z_weight=z_weight, **{f"{name}_weight": 1.0})
+            auxiliary_losses(extras, targets, policy, legal, config)[0].backward()
+            gradients.append(torch.cat([extras.policies.grad, extras.policies_global.grad], dim=2))
+        pull = gradients[1] - gradients[0]
+        wanted = 1e-2 * 2 * (20 + np.log(5)) / 3 / 5
+        assert torch.allclose(pull[:, row], torch.where(legal, wanted, 0.0), rtol=1e-3)
+        assert not pull[:, 1 - row].any()
+
+
 @pytest.mark.parametrize("on_grid", [False, True])
 def test_stones_and_replies_are_turned_with_their_position(on_grid):
     rules = Rules(3)

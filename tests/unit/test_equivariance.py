@@ -12,6 +12,7 @@ from training.network import Network
 from training.replay import ReplayBuffer
 from training.samples import batch_of
 from training.targets import Samples
+from training.weights_file import export_weights, find_weights
 
 CPU = torch.device("cpu")
 SIZE = {"blocks": 2, "channels": 24, "pool_every": 2, "head_channels": 24, "value_hidden": 48, "region_planes": True}
@@ -109,8 +110,32 @@ def test_weights_without_the_symmetry_are_no_beginning():
     learner_of("none").start_from(half)
 
 
-@pytest.mark.parametrize("text", ["channels: 32", "channels: 36\n  head_channels: 16", "value_hidden: 20"])
+@pytest.mark.parametrize(
+    "text",
+    ["channels: 32", "channels: 36\n  head_channels: 16", "channels: 36\n  head_channels: 18\n  value_hidden: 20"],
+)
 def test_channels_come_in_whole_groups(tmp_path, text):
     (tmp_path / "bad.yaml").write_text(f"network:\n  equivariance: turns\n  {text}\n")
     with pytest.raises(ConfigError, match=r"network: \w+ must be a multiple of 6 with equivariance: turns, not \d+$"):
         load_config(tmp_path / "bad.yaml")
+
+
+def test_a_network_with_fewer_symmetries_may_begin_with_the_weights_of_more(tmp_path):
+    learner = learner_of("all")
+    (tmp_path / "all.safetensors").write_bytes(export_weights(config("all"), learner.average_weights(), {}))
+    found = find_weights(tmp_path / "all.safetensors")
+    for fewer in ("turns", "none"):
+        network = config(fewer)
+        found.widened(network).fit(network)
+        learner_of(fewer).start_from(found.widened(network).tensors)
+    (tmp_path / "none.safetensors").write_bytes(export_weights(config("none"), learner.average_weights(), {}))
+    found = find_weights(tmp_path / "none.safetensors")
+    with pytest.raises(CheckpointError, match=r"another network than this run: equivariance none, not turns$"):
+        found.widened(config("turns")).fit(config("turns"))
+
+
+def test_a_run_does_not_go_on_from_a_state_without_its_symmetries():
+    state = learner_of("none").state()
+    with pytest.raises(ValueError, match="do not have this network's symmetries"):
+        learner_of("turns").load_state(state, 5)
+    learner_of("none").load_state(state, 5)

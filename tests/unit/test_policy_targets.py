@@ -1,4 +1,4 @@
-"""Samples without a policy target teach the value alone; the others weigh as if they were the whole batch."""
+"""Samples without a policy target teach the value and the z-loss; the others weigh as if they were the whole batch."""
 
 import numpy as np
 import pytest
