@@ -40,15 +40,15 @@ def neighbour_table(cell_to_grid: npt.NDArray[np.int64], grid_shape: tuple[int, 
     return torch.from_numpy(np.stack([at[rows + 1 + dr, columns + 1 + dc] for dr, dc in TAPS]))
 
 
-# A product is made in blocks of about so many columns, for which what is gathered stays in the cache. All at once takes
-# up to 1.7 times as long (docs/log.md).
+# A product in float32 is made in blocks of about so many columns, for which what is gathered stays in the cache. All at
+# once takes up to 1.7 times as long (docs/log.md). In bfloat16 a block takes so little time that it is all one.
 COLUMNS = 1024
 
 
-def _blocks(table: Tensor, batch: int) -> Iterator[tuple[slice, Tensor]]:
-    """Cells in runs that make about COLUMNS columns: which columns they are, and what their taps read, [7 cells]."""
+def _blocks(table: Tensor, batch: int, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+    """Runs of cells that make about COLUMNS columns: which columns they are, and what their taps read, [7 cells]."""
     cells = table.shape[1]
-    count = min(cells, -(-cells * batch // COLUMNS)) or 1
+    count = min(cells, -(-cells * batch // COLUMNS)) if dtype == torch.float32 and batch else 1
     ends = [cells * i // count for i in range(count + 1)]
     for first, last in pairwise(ends):
         yield slice(first * batch, last * batch), table[:, first:last].flatten()
@@ -63,7 +63,7 @@ class _CellConv(torch.autograd.Function):
         ctx.dtype = dtype
         matrix, padded = weight.flatten(1).to(dtype), _padded(x, "padded", dtype)
         out = x.new_empty(len(weight), x[0].numel())
-        for columns, index in _blocks(table, x.shape[2]):
+        for columns, index in _blocks(table, x.shape[2], dtype):
             taps = _neighbours(padded, index)
             if dtype == torch.float32:
                 torch.addmm(bias[:, None], matrix, taps, out=out[:, columns])
@@ -80,7 +80,7 @@ class _CellConv(torch.autograd.Function):
         back = weight.transpose(0, 1).flip(2).flatten(1).to(ctx.dtype)
         dw = weight.new_zeros(len(weight), weight[0].numel())
         dx = x.new_empty(len(x), x[0].numel()) if ctx.needs_input_grad[0] else None
-        for columns, index in _blocks(table, x.shape[2]):
+        for columns, index in _blocks(table, x.shape[2], ctx.dtype):
             dw += dy[:, columns] @ _neighbours(padded, index).T
             if dx is not None and ctx.dtype == torch.float32:
                 torch.mm(back, _neighbours(gradient, index), out=dx[:, columns])
