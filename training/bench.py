@@ -15,11 +15,11 @@ import torch
 from lifeline.bench import rate
 from lifeline.bench_search import mid_game_states
 from lifeline.env import BatchEnv
-from lifeline.search.evaluator import Env, FloatArray, OnnxEvaluator, Run, UniformEvaluator, judge_running
+from lifeline.search.evaluator import Env, FloatArray, Run, UniformEvaluator, judge_running
 from training.cell_evaluator import CellEvaluator
 from training.config import Config
 from training.devices import number_type
-from training.evaluators import evaluator_of, published
+from training.evaluators import evaluator_of
 from training.learner import Learner
 from training.network import Network
 from training.replay import Replay
@@ -183,9 +183,8 @@ def _worker(config: Config, seconds: float) -> tuple[SelfPlay, CountingEvaluator
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         network = Network(config.network)
-    model = published(config, network.state_dict(), _CPU)
-    judge = evaluator_of(config, model, _CPU, threads=1)
-    assert isinstance(judge, OnnxEvaluator | CellEvaluator)
+    judge = evaluator_of(config, network.state_dict(), _CPU, threads=1)
+    assert isinstance(judge, CellEvaluator)
     evaluator = CountingEvaluator(judge.run)
     null = UniformEvaluator()
     games = SelfPlay(rules, config.selfplay, config.search, null, np.random.default_rng(config.seed))

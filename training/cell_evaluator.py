@@ -1,4 +1,4 @@
-"""A network run over cells on a CPU: what self-play judges with where the processor multiplies bfloat16."""
+"""A network run over cells on a CPU: what self-play judges with there."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 
 from lifeline.search.evaluator import Env, FloatArray, judge_running
-from training.cells import features_of_cells, heads_of_cells, neighbour_table
+from training.cell_tower import CellTower
+from training.cells import features_of_cells, head_features, heads_of_cells
 from training.config import NetworkConfig
+from training.neighbours import neighbour_table
 from training.network import Network
 
 # Positions at once, at most: with more, what lies between two layers no longer fits into a core's cache.
-_CHUNK = 64
+_CHUNK = {torch.float32: 128, torch.bfloat16: 64}
 
 
 class CellEvaluator:
@@ -25,7 +27,7 @@ class CellEvaluator:
     Args:
         config: size of the network.
         weights: its state dict; copied.
-        dtype: what the factors of its products are rounded to, see `features_of_cells`.
+        dtype: what the factors of its convolutions are rounded to: float32 or bfloat16.
         threads: CPU threads a batch is spread over.
     """
 
@@ -34,6 +36,7 @@ class CellEvaluator:
     ) -> None:
         self._network = Network(config).eval()
         self._network.load_state_dict(dict(weights))
+        self._tower = CellTower(self._network) if dtype == torch.float32 else None
         self._dtype, self._threads = dtype, threads
         self._tables: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}
         # Said in each thread, the only one too: else torch spreads products over all cores, and waits for them.
@@ -45,7 +48,7 @@ class CellEvaluator:
 
     def run(self, planes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """policy_grid [B, H, W], policy_global [B, 2], value [B] for planes [B, C, H, W], all of one board."""
-        chunks = max(math.ceil(len(planes) / _CHUNK), min(self._threads, len(planes)))
+        chunks = max(math.ceil(len(planes) / _CHUNK[self._dtype]), min(self._threads, len(planes)))
         parts = list(self._pool.map(self._run, np.array_split(planes, chunks)))
         policy_grid, policy_global, value = (np.concatenate(part) for part in zip(*parts, strict=True))
         return policy_grid, policy_global, value
@@ -55,7 +58,10 @@ class CellEvaluator:
         size, _, *shape = planes.shape
         cells, table = self._board(planes)
         by_cells = torch.from_numpy(planes).flatten(2)[:, :, cells].permute(1, 2, 0).contiguous()
-        features = features_of_cells(self._network, by_cells, table, self._dtype)
+        if self._tower is None:
+            features = features_of_cells(self._network, by_cells, table, self._dtype)
+        else:
+            features = head_features(self._network, self._tower.run(self._network.seen(by_cells, 0), table))
         policy_cells, policy_global, value_logit = heads_of_cells(self._network, features)
         grid = torch.zeros(size, math.prod(shape))
         grid[:, cells] = policy_cells

@@ -1,4 +1,4 @@
-"""From a network to the ONNX file that self-play runs and players download.
+"""From a network to the ONNX file that players download.
 
 Tracing takes torch seconds, filling weights into a traced graph milliseconds: the graph is traced once for a shape of
 network and kept in the user's cache, and every set of weights is filled into a copy.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lifeline.errors import CheckpointError, RunError
 from lifeline.files import write_atomic
@@ -25,7 +26,6 @@ from training.config import Config, SelfPlayConfig
 from training.console import LiveConsole
 from training.devices import count_gpus, describe_devices, number_type, place
 from training.evaluation import Contestant, RatingBook, Schedule, rate
-from training.evaluators import published
 from training.export import export_onnx
 from training.learner import Learner, Losses, rate_at
 from training.monitor import Figures, Monitor, elo_curve
@@ -284,11 +284,9 @@ class Run:
         source.publish(self._weights(), self.learner.steps)
         return losses
 
-    def _weights(self) -> Any:
-        """The newest averaged weights in the form that games are made with."""
-        on_workers = torch.device("cuda" if self.config.worker_gpus > 0 else "cpu")
-        device = self.device if self.config.workers == 0 else on_workers
-        return published(self.config, self.learner.average_weights(), device)
+    def _weights(self) -> dict[str, Tensor]:
+        """The newest averaged weights, as games are made with them."""
+        return {name: tensor.cpu() for name, tensor in self.learner.average_weights().items()}
 
     def model(self) -> bytes:
         """The newest averaged weights as an ONNX file, with where they come from."""

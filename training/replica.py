@@ -18,9 +18,10 @@ from lifeline.env import BatchEnv
 from lifeline.errors import RunError
 from lifeline.rules import Rules
 from training.auxiliary import NAMES, AuxiliaryHeads, Extras, Targets, auxiliary_losses, z_loss_of
-from training.cells import extras_of_cells, features_of_cells, heads_of_cells, neighbour_table
+from training.cells import extras_of_cells, features_of_cells, heads_of_cells
 from training.config import LearnerConfig, NetworkConfig
 from training.equivariance import Tie
+from training.neighbours import neighbour_table
 from training.network import Network
 from training.samples import batch_of
 from training.targets import Later, Samples

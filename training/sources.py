@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from training.config import Config
 from training.evaluators import evaluator_of
@@ -54,8 +56,8 @@ class GameSource(Protocol):
         """How it is doing."""
         ...
 
-    def publish(self, model: Any, version: int) -> None:
-        """Play with these weights from now on: ONNX bytes, or a state dict where a GPU evaluates."""
+    def publish(self, weights: Mapping[str, Tensor], version: int) -> None:
+        """Play with these weights of the network, on a CPU, from now on."""
         ...
 
     def collect(self) -> list[Trajectory]:
@@ -88,9 +90,9 @@ class LocalSource:
             return SourceFigures(0, 0, 0)
         return SourceFigures(self._plies, self._selfplay.evaluations, self._selfplay.games_dropped)
 
-    def publish(self, model: Any, version: int) -> None:
+    def publish(self, weights: Mapping[str, Tensor], version: int) -> None:
         """See `GameSource.publish`."""
-        evaluator = evaluator_of(self._config, model, self._device, self._threads)
+        evaluator = evaluator_of(self._config, weights, self._device, self._threads)
         if self._selfplay is None:
             self._selfplay = MixedPlay(self._config, evaluator, self._rng, self._device.type == "cuda")
         self._selfplay.use(evaluator, version)

@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
 import torch
+from torch import Tensor
 
 import lifeline
 import training
@@ -75,11 +76,11 @@ class _SelfPlayWorker:
         self._rng = np.random.default_rng(np.random.SeedSequence(entropy))
         self._selfplay: MixedPlay | None = None
 
-    def play(self, version: int, model: list[Any]) -> Report:
+    def play(self, version: int, weights: list[Any]) -> Report:
         """Play the plies of one report; the weights are fetched only if they are new."""
         began = time.perf_counter()
         if version > self._version:
-            evaluator = self._evaluator(ray.get(model[0]))
+            evaluator = self._evaluator(ray.get(weights[0]))
             if self._selfplay is None:
                 self._selfplay = MixedPlay(self._config, evaluator, self._rng, self._config.worker_gpus > 0)
             self._selfplay.use(evaluator, version)
@@ -97,8 +98,8 @@ class _SelfPlayWorker:
         """Process id of the worker."""
         return os.getpid()
 
-    def _evaluator(self, model: Any) -> Evaluator:
-        return evaluator_of(self._config, model, torch.device("cuda" if self._config.worker_gpus else "cpu"), 1)
+    def _evaluator(self, weights: Mapping[str, Tensor]) -> Evaluator:
+        return evaluator_of(self._config, weights, torch.device("cuda" if self._config.worker_gpus else "cpu"), 1)
 
 
 class _EvaluationWorker:
@@ -180,7 +181,7 @@ class Cluster:
         self._memory: dict[int, int] = {}
         self._incarnations = 0
         self._deaths = 0
-        self._model: list[Any] = []
+        self._weights: list[Any] = []
         self._version = -1
         self._actors: dict[int, Any] = {}
         self._pending: dict[Any, int] = {}
@@ -203,9 +204,9 @@ class Cluster:
             worker_bytes=sum(self._memory.values()),
         )
 
-    def publish(self, model: Any, version: int) -> None:
+    def publish(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Give all workers new weights, from their next report on. Reports under way go on with what they have."""
-        self._model, self._version = [ray.put(model)], version
+        self._weights, self._version = [ray.put(dict(weights))], version
         for number in range(self.wanted):
             if number not in self._actors:
                 self._start(number)
@@ -222,7 +223,7 @@ class Cluster:
             self._ask(number)
 
     def _ask(self, number: int) -> None:
-        self._pending[self._actors[number].play.remote(self._version, self._model)] = number
+        self._pending[self._actors[number].play.remote(self._version, self._weights)] = number
 
     def collect(self, timeout: float = 1.0) -> list[Trajectory]:
         """Finished games of all reports that are there, waiting for the first one for so many seconds at most.

@@ -7,9 +7,10 @@ import torch
 from lifeline import BatchEnv, Rules
 from lifeline.search.evaluator import UniformEvaluator
 from training.auxiliary import NAMES, AuxiliaryHeads, Extras, Targets, auxiliary_losses
-from training.cells import extras_of_cells, features_of_cells, neighbour_table
+from training.cells import extras_of_cells, features_of_cells
 from training.config import LearnerConfig, NetworkConfig, ReplayConfig, SearchConfig, SelfPlayConfig
 from training.learner import Learner
+from training.neighbours import neighbour_table
 from training.network import Network
 from training.replay import Replay
 from training.replica import AUXILIARY, Replica

@@ -4,12 +4,8 @@ import pytest
 import torch
 
 from lifeline import RunError
-from lifeline.search.evaluator import OnnxEvaluator
-from training.cell_evaluator import CellEvaluator
 from training.config import build_config
 from training.devices import number_type, place
-from training.evaluators import evaluator_of, published
-from training.network import Network
 
 
 def names(placement):
@@ -73,13 +69,6 @@ def test_bfloat16_is_for_those_that_multiply_it(monkeypatch, precision, device, 
 def test_a_torch_that_does_not_say_what_the_processor_can_do_means_float32(monkeypatch):
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
     assert number_type(build_config({}, "test"), torch.device("cpu")) == torch.float32
-
-
-@pytest.mark.parametrize(("precision", "kind"), [("float32", OnnxEvaluator), ("bfloat16", CellEvaluator)])
-def test_games_are_judged_by_what_is_fastest_in_these_numbers(precision, kind):
-    config, cpu = build_config({"precision": precision}, "test"), torch.device("cpu")
-    model = published(config, Network(config.network).state_dict(), cpu)
-    assert isinstance(evaluator_of(config, model, cpu, 1), kind)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Ray's own

@@ -8,10 +8,11 @@ from game_positions import play_randomly
 from lifeline import BatchEnv, ModelError, Position, Rules
 from lifeline.search.evaluator import OnnxEvaluator
 from training.cell_evaluator import CellEvaluator
-from training.cells import features_of_cells, heads_of_cells, neighbour_table
+from training.cells import features_of_cells, heads_of_cells
 from training.config import LearnerConfig, NetworkConfig, ReplayConfig
 from training.export import export_onnx
 from training.learner import Learner
+from training.neighbours import neighbour_table
 from training.network import Exportable, Network
 from training.replay import ReplayBuffer
 from training.targets import Samples
