@@ -51,3 +51,24 @@ def open_atomic(path: Path) -> Iterator[BinaryIO]:
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+def hold(path: Path) -> BinaryIO:
+    """Hold a file, made if it is not there, for this process until what is returned is closed, where the system can.
+
+    Raises:
+        BlockingIOError: another process holds it.
+        OSError: it cannot be opened.
+    """
+    file = path.open("ab")
+    if os.name == "posix":
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise
+        except OSError:  # a file system without locks
+            pass
+    return file

@@ -7,7 +7,8 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 
 from lifeline.errors import ConfigError, RunError
-from lifeline.files import write_atomic
+from lifeline.files import hold, write_atomic
 from lifeline.version import __version__
 from training.config import Config, build_config, dump_config, load_config, read_yaml
 from training.runs import CONFIG_FILE, RUN_FILE, STATE_FILE, SUMMARY_FILE
@@ -27,6 +28,7 @@ CHECKPOINTS = "checkpoints"
 GAMES = "games"
 MODELS = "models"
 RATINGS_FILE = "ratings.jsonl"
+LOCK_FILE = "lock"
 
 
 def create(
@@ -59,6 +61,24 @@ def create(
         write_atomic(folder / CONFIG_FILE, dump_config(config).encode())
     except OSError as error:
         raise RunError(f"cannot write the run directory {folder}: {error.strerror or error}") from None
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other processes from training a run meanwhile, where the system can.
+
+    Raises:
+        RunError: one trains it, or the directory holds no run or cannot be written.
+    """
+    read_config(folder)
+    try:
+        file = hold(folder / LOCK_FILE)
+    except BlockingIOError:
+        raise RunError(f"{folder}: another process trains this run") from None
+    except OSError as error:
+        raise RunError(f"cannot write the run directory {folder}: {error.strerror or error}") from None
+    with file:
+        yield
 
 
 def read_config(folder: Path) -> Config:
@@ -147,6 +167,7 @@ __all__ = [
     "SUMMARY_FILE",
     "change_config",
     "create",
+    "locked",
     "read_config",
     "read_facts",
     "write_json",

@@ -8,7 +8,6 @@ without a game lost or played twice, but for those it was playing.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeline.errors import ConfigError, IllegalMoveError, LifelineError, RecordError
-from lifeline.files import write_atomic
+from lifeline.files import hold, write_atomic
 from lifeline.play.openings import Opening
 from lifeline.play.players import Budget
 from lifeline.records import GameRecord, append_records, read_records
@@ -338,17 +337,12 @@ def locked(folder: Path, make: bool) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
         elif not (folder / SETTINGS_FILE).exists():
             raise ConfigError(f"{folder} holds no tournament")
-        file = (folder / _LOCK_FILE).open("ab")
+        file = hold(folder / _LOCK_FILE)
+    except BlockingIOError:
+        raise ConfigError(f"{folder}: another process plays this tournament") from None
     except OSError as error:
         raise LifelineError(f"{folder}: cannot be written: {error.strerror or error}") from None
     with file:
-        if os.name == "posix":
-            import fcntl
-
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise ConfigError(f"{folder}: another process plays this tournament") from None
         yield
 
 

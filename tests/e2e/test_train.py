@@ -220,6 +220,20 @@ def test_a_used_or_unwritable_run_directory_gets_one_line(whole_run, tmp_path):
     assert_one_line(err, "cannot write")
 
 
+def test_two_processes_do_not_train_the_same_run(tmp_path):
+    run = tmp_path / "run"
+    process = start("train", write_config(tmp_path), "--run-dir", run, "--set", "max_iterations=100000")
+    wait_for(run / "checkpoints/iteration-00000002", process)
+    before = (run / "config.yaml").read_bytes()
+    code, _, err = lifeline("train", "--resume", run, "--set", "learner.learning_rate=1e-4")
+    assert code == 1
+    assert_one_line(err, f"{run}: another process trains this run")
+    assert (run / "config.yaml").read_bytes() == before
+    kill(process)
+    code, _, err = lifeline("train", "--resume", run, "--minutes", "0.01")
+    assert code == 0, err
+
+
 def test_resuming_what_is_no_run_or_damaged_gets_one_line(whole_run, tmp_path):
     import shutil
 
