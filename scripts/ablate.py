@@ -9,7 +9,8 @@ done again.
 
 Printed for each arm, as means over the seeds with their standard errors: won positions in which the move keeps the win
 and values of the right sign, by the policy alone and with 64 simulations; swaps decided rightly; and the Elo of the arm
-against the first arm, from pairs of games between the runs of each seed, with a 95 % interval over seeds and pairs.
+against the first arm, from pairs of games between the runs of each seed, with a 95 % interval over seeds and pairs:
+by search alone, which compares what the networks know, and as players meet them, with the exact solver near the end.
 """
 
 from __future__ import annotations
@@ -99,14 +100,14 @@ def judge(folder: Path, rules: Rules) -> dict[str, float]:
     return figures
 
 
-def match(folder: Path, other: Path, rules, games: int, seed: int) -> list[float]:
+def match(folder: Path, other: Path, rules, games: int, seed: int, solver: bool) -> list[float]:
     """The share of wins of one run's bot in each pair of games against another's."""
-    path = folder / f"against-{other.name}.json"
+    path = folder / f"against-{other.name}{'' if solver else '-alone'}.json"
     if path.exists():
         return json.loads(path.read_text())
     openings, _ = opening_set(rules, games // 2, None, seed)
     players = [
-        NetworkPlayer(rules, OnnxEvaluator(f / "bot.onnx", threads=0), Budget(SIMULATIONS), f.name)
+        NetworkPlayer(rules, OnnxEvaluator(f / "bot.onnx", threads=0), Budget(SIMULATIONS, solver=solver), f.name)
         for f in (folder, other)
     ]
     played = play_games(*players, paired(openings[: games // 2], np.random.default_rng(seed)))
@@ -162,11 +163,12 @@ def main() -> None:
             error = f" ± {values.std(ddof=1) / len(values) ** 0.5:.1f}" if len(values) > 1 else ""
             row[key] = f"{values.mean():.1f}{error}"
         if name != first:
-            pairs = [
-                match(folder, arguments.out / f"{first}-{seed}", rules, plan["games"], seed)
-                for folder, seed in zip(folders, arguments.seeds, strict=True)
-            ]
-            row["Elo against the first"] = interval(pairs)
+            for how, solver in (("alone", False), ("with the solver", True)):
+                pairs = [
+                    match(folder, arguments.out / f"{first}-{seed}", rules, plan["games"], seed, solver)
+                    for folder, seed in zip(folders, arguments.seeds, strict=True)
+                ]
+                row[f"Elo {how}"] = interval(pairs)
         rows[name] = row
         columns |= dict.fromkeys(row)
     print("| arm |" + "".join(f" {c} |" for c in columns))

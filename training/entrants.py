@@ -22,7 +22,7 @@ from training.export import export_onnx, network_config_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:@-]{0,63}")
 _GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.+:-]{0,63})=(.*)", re.DOTALL)
-_GIVEN_BUDGET = re.compile(r"(.*)@([0-9]{1,7})(\.[0-9]{1,4})?(s?)(?:/(gumbel|puct))?", re.DOTALL)
+_GIVEN_BUDGET = re.compile(r"(.*)@([0-9]{1,7})(\.[0-9]{1,4})?(s?)(?:/(gumbel|puct))?(/alone)?", re.DOTALL)
 _GIVEN_LEVEL = re.compile(r"(.*)(@level)-?([a-z0-9]{1,20})", re.DOTALL)
 # Folders whose name says nothing of the model in them.
 _COMMON = ("checkpoints", "models", "runs", "")
@@ -93,11 +93,13 @@ class Entrant:
             return {"player": self.text, **timed}
         if not level_of(self.budget.level).is_full:
             return {"player": self.text, "level": self.budget.level, "search": self.budget.search, **model}
-        return {"player": self.text, **budget, **timed, "search": self.budget.search, **model}
+        alone = {} if self.budget.solver else {"solver": False}
+        return {"player": self.text, **budget, **timed, "search": self.budget.search, **alone, **model}
 
 
 def parse_entrant(text: str, budget: Budget) -> Entrant:
-    """An entrant by its text, `[NAME=]PLAYER[@SIMULATIONS|@SECONDSs][/SEARCH]` or `[NAME=]PLAYER@levelLEVEL`.
+    """An entrant by its text, `[NAME=]PLAYER[@SIMULATIONS|@SECONDSs][/SEARCH][/alone]` or
+    `[NAME=]PLAYER@levelLEVEL`.
 
     Models are read, checkpoints exported.
 
@@ -118,7 +120,9 @@ def parse_entrant(text: str, budget: Budget) -> Entrant:
         if limited[3] and not limited[4]:
             raise ConfigError(f"simulations are a whole number, seconds end in s: not {suffix} in {text[:80]!r}")
         chosen = limited[5] or budget.search
-        budget = Budget(seconds=float(number), search=chosen) if limited[4] else Budget(int(number), search=chosen)
+        helped = budget.solver and not limited[6]
+        amount = {"seconds": float(number)} if limited[4] else {"simulations": int(number)}
+        budget = Budget(**amount, search=chosen, solver=helped)
     weak = None if limited else _GIVEN_LEVEL.fullmatch(rest)
     if weak:
         rest, suffix = weak[1], weak[2] + weak[3]
@@ -126,7 +130,7 @@ def parse_entrant(text: str, budget: Budget) -> Entrant:
     label, model = _named(rest)
     if weak and model is None:
         raise ConfigError(f"levels are those of a model: {suffix} says nothing to {rest[:60]!r}")
-    if limited and model is None and (limited[5] or not limited[4]):
+    if limited and model is None and (limited[5] or limited[6] or not limited[4]):
         raise ConfigError(f"simulations and search are those of a model: {suffix} says nothing to {rest[:60]!r}")
     entrant = Entrant(name or label + suffix.replace("/", "-"), rest, budget, model)
     if not _NAME.fullmatch(entrant.name):

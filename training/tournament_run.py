@@ -153,6 +153,7 @@ def _facts(store: Store) -> dict[str, str]:
         seconds = f", {e.budget.seconds:g} s a move" if e.budget.seconds is not None else ""
         simulations = f", {e.budget.simulations} simulations a move" if e.model and not seconds else ""
         simulations += f", {e.budget.search} search" if e.model else ""
+        simulations += "" if e.budget.solver else " without the solver"
         facts[f"Player {e.name}"] = f"{e.text}{simulations}{seconds}{model}"
     return facts
 

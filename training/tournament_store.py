@@ -265,6 +265,7 @@ def _settings(t: Tournament) -> dict[str, Any]:
                 "seconds": e.budget.seconds,
                 "search": e.budget.search,
                 "level": e.budget.level,
+                **({} if e.budget.solver else {"solver": False}),
                 "model": e.digest,
             }
             for e in t.entrants
@@ -316,7 +317,8 @@ def _tournament_of(folder: Path, value: dict[str, Any]) -> Tournament:
 
 
 def _budget(player: dict[str, Any]) -> Budget:
-    return Budget(player["simulations"], player["seconds"], player["search"], player.get("level", "full"))
+    level, solver = player.get("level", "full"), player.get("solver", True)
+    return Budget(player["simulations"], player["seconds"], player["search"], level, solver)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def tournament(
             metavar="PLAYER...",
             help="Two or more of: FILE.onnx, a checkpoint or a run's folder, random, rollout:N, solver, "
             "gtp:'COMMAND LINE'. NAME=PLAYER names it, PLAYER@256 gives it simulations, PLAYER@256/gumbel another "
-            "search, PLAYER@level3 a level, PLAYER@0.5s seconds a move.",
+            "search, PLAYER@256/alone no help by the solver, PLAYER@level3 a level, PLAYER@0.5s seconds a move.",
         ),
     ] = None,
     base: GivenBase = None,

@@ -48,6 +48,8 @@ class Budget:
             gets through in the time instead.
         search: of a model, "puct" or "gumbel".
         level: of a model, a name or number of levels.py. All but "full" take simulations of their own and no time.
+        solver: of a model, whether the exact solver helps near the end; without, two networks are compared by what they
+            know.
 
     Raises:
         ConfigError: a number out of range, or no such search or level.
@@ -57,13 +59,15 @@ class Budget:
     seconds: float | None = None
     search: str = "puct"
     level: str = "full"
+    solver: bool = True
 
     def __post_init__(self) -> None:
         self.settings()  # refuses what no engine can do
 
     def settings(self) -> EngineSettings:
         """Those of an engine that plays so."""
-        return EngineSettings(self.simulations, self.seconds, self.level, self.search)
+        solving = {} if self.solver else {"solver_nodes": 0, "prove": 0}
+        return EngineSettings(self.simulations, self.seconds, self.level, self.search, **solving)
 
 
 class Player(Protocol):

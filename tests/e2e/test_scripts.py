@@ -29,8 +29,8 @@ def test_ways_to_train_are_compared_and_their_curves_drawn(tmp_path):
     assert code == 0, err
     rows = [line.split("|")[1:-1] for line in out.splitlines() if line.startswith("|")]
     assert [row[0].strip() for row in rows] == ["arm", "---", "first", "other"]
-    assert rows[0][-1].strip() == "Elo against the first"
-    assert " to " in rows[3][-1]
+    assert [cell.strip() for cell in rows[0][-2:]] == ["Elo alone", "Elo with the solver"]
+    assert all(" to " in cell for cell in rows[3][-2:])
     assert len({len(row) for row in rows}) == 1
     code, _, err = script("curves.py", runs / "first-0", runs / "other-0", "--out", tmp_path / "curves.png")
     assert code == 0, err

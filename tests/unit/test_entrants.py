@@ -41,7 +41,14 @@ def test_texts_are_read(text, name, player, budget):
 
 @pytest.mark.parametrize(
     ("suffix", "budget"),
-    [("", Budget(7)), ("@256", Budget(256)), ("@0", Budget(0)), ("@9/puct", Budget(9, search="puct"))],
+    [
+        ("", Budget(7)),
+        ("@256", Budget(256)),
+        ("@0", Budget(0)),
+        ("@9/puct", Budget(9, search="puct")),
+        ("@9/alone", Budget(9, solver=False)),
+        ("@9/gumbel/alone", Budget(9, search="gumbel", solver=False)),
+    ],
 )
 def test_models_come_with_their_bytes(model, suffix, budget):
     entrant = parse_entrant(f"{model}{suffix}", Budget(7))
