@@ -24,6 +24,7 @@ from lifeline.env import BatchEnv
 from lifeline.play.analysis import AnalysisService, serve
 from lifeline.play.analysis_queries import MAX_QUERY
 from lifeline.play.lines import LineReader
+from lifeline.search.evaluator import OnnxEvaluator
 from training.bench import CountingEvaluator, selfplay_rates
 from training.config import Config, load_config
 from training.export import export_onnx
@@ -42,7 +43,7 @@ def queries(config: Config, count: int) -> bytes:
 
 def analyse(config: Config, model: bytes, lines: bytes, batch: int) -> tuple[float, float]:
     """Evaluations and positions a second, from the first line to the last answer."""
-    evaluator, out = CountingEvaluator(model, threads=1), io.BytesIO()
+    evaluator, out = CountingEvaluator(OnnxEvaluator(model, 1).run), io.BytesIO()
     service = AnalysisService(evaluator, "random", config.search.num_simulations, batch=batch)
     serve(service, LineReader(io.BytesIO(lines[: lines.index(b"\n")]).read, MAX_QUERY), out)  # loads or compiles
     evaluator.rows, began = 0, time.perf_counter()

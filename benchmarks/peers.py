@@ -31,6 +31,7 @@ from lifeline import BatchEnv, Rules
 from lifeline.bench import rate
 from lifeline.bench_search import mid_game_states, search_work
 from lifeline.observation import NUM_PLANES
+from lifeline.search.evaluator import OnnxEvaluator
 from lifeline.search.gumbel import GumbelPolicy
 from training.bench import CountingEvaluator
 from training.config import NetworkConfig
@@ -68,7 +69,7 @@ class Ours:
         rules = Rules(base)
         began = time.perf_counter()
         torch.manual_seed(0)
-        self._evaluator = CountingEvaluator(export_onnx(network, Network(network).state_dict()), threads=1)
+        self._evaluator = CountingEvaluator(OnnxEvaluator(export_onnx(network, Network(network).state_dict()), 1).run)
         self._search = search_work(rules, batch, num_simulations, GumbelPolicy(), self._evaluator)
         env = BatchEnv(rules, batch)
         env.scatter(None, mid_game_states(rules, batch, np.random.default_rng(0)))

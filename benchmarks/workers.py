@@ -25,7 +25,6 @@ from machine import headline
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from training.config import Config, load_config
-from training.export import export_onnx
 from training.network import Network
 from training.workers import Cluster
 
@@ -34,7 +33,7 @@ def selfplay_rate(config: Config, workers: int, seconds: float, session: int) ->
     """Plies a second of so many workers, once all have begun."""
     cluster = Cluster(config.model_copy(update={"workers": workers}), None, session)
     try:
-        cluster.publish(export_onnx(config.network, Network(config.network).state_dict()), 0)
+        cluster.publish(Network(config.network).state_dict(), 0)
         while cluster.figures().workers_alive < workers:
             cluster.collect()
         cluster.collect()

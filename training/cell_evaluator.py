@@ -15,9 +15,10 @@ from training.cell_tower import CellTower
 from training.cells import features_of_cells, head_features, heads_of_cells
 from training.config import NetworkConfig
 from training.neighbours import neighbour_table
-from training.network import Network
+from training.network import network_with
 
-# Positions at once, at most: with more, what lies between two layers no longer fits into a core's cache.
+# Positions at once, at most. In bfloat16, where products are not made in blocks, what lies between two layers no longer
+# fits into a core's cache with more of them.
 _CHUNK = {torch.float32: 128, torch.bfloat16: 64}
 
 
@@ -29,13 +30,15 @@ class CellEvaluator:
         weights: its state dict; copied.
         dtype: what the factors of its convolutions are rounded to: float32 or bfloat16.
         threads: CPU threads a batch is spread over.
+
+    Raises:
+        ModelError: the weights are not those of such a network.
     """
 
     def __init__(
         self, config: NetworkConfig, weights: Mapping[str, Tensor], dtype: torch.dtype, threads: int = 1
     ) -> None:
-        self._network = Network(config).eval()
-        self._network.load_state_dict(dict(weights))
+        self._network = network_with(config, weights)
         self._tower = CellTower(self._network) if dtype == torch.float32 else None
         self._dtype, self._threads = dtype, threads
         self._tables: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}

@@ -1,7 +1,8 @@
 """The network's tower over cells without gradients, in float32: the function of `cells`, faster.
 
-Nothing is allocated anew, and each block of columns goes through all of a layer while it is in the cache: the product
-adds the bias by a row of ones, and the residual by being added to it; what the next layer reads is rectified at once.
+Activations keep their memory, and each block of columns goes through all of a layer while it is in the cache: the bias
+comes with the product by a row of ones, the product is added to the residual where that lies, and what the next layer
+reads is rectified at once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class CellTower:
     """Runs a network's tower, in one or more threads.
 
     Args:
-        network: on a CPU, float32; later changes to its weights do not count.
+        network: on a CPU, float32; its weights must not change afterwards.
     """
 
     def __init__(self, network: Network) -> None:
@@ -30,6 +31,7 @@ class CellTower:
         self._stem = _matrix(network.stem)
         self._blocks = [(_matrix(block.first), block.pooled, _matrix(block.second)) for block in blocks]
 
+    @torch.no_grad()
     def run(self, planes: Tensor, table: Tensor) -> Tensor:
         """The tower's last activations.
 

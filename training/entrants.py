@@ -131,7 +131,8 @@ def parse_entrant(text: str, budget: Budget) -> Entrant:
     if weak and model is None:
         raise ConfigError(f"levels are those of a model: {suffix} says nothing to {rest[:60]!r}")
     if limited and model is None and (limited[5] or limited[6] or not limited[4]):
-        raise ConfigError(f"simulations and search are those of a model: {suffix} says nothing to {rest[:60]!r}")
+        what = "simulations, search and solver are those of a model"
+        raise ConfigError(f"{what}: {suffix} says nothing to {rest[:60]!r}")
     entrant = Entrant(name or label + suffix.replace("/", "-"), rest, budget, model)
     if not _NAME.fullmatch(entrant.name):
         raise ConfigError(f"a player's name has up to 64 letters, digits and _.+:@-, not {entrant.name[:80]!r}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -63,11 +63,15 @@ class Run:
         config: all settings.
         folder: the run's directory, which exists.
         console: what a person looks at.
+        lock: of the directory, see `rundir.lock`; let go of when training ends.
         address: of a running Ray cluster; None for this machine.
     """
 
-    def __init__(self, config: Config, folder: Path, console: LiveConsole, address: str | None = None) -> None:
+    def __init__(
+        self, config: Config, folder: Path, console: LiveConsole, lock: BinaryIO, address: str | None = None
+    ) -> None:
         self.config, self.folder, self._console, self._address = config, folder, console, address
+        self._lock = lock
         self.rules = config.game.rules()
         self._placement = place(config, count_gpus())
         self.device = self._placement.learners[0]
@@ -126,11 +130,11 @@ class Run:
         check_machine(config, address)
         first = find_weights(init_from).widened(config.network) if init_from else None
         if first is None:
-            rundir.create(config, folder)
+            lock = rundir.create(config, folder)
         else:
             first.fit(config.network)
-            rundir.create(config, folder, str(first.source), lineage(first))
-        run = cls(config, folder, console, address)
+            lock = rundir.create(config, folder, str(first.source), lineage(first))
+        run = cls(config, folder, console, lock, address)
         if first is not None:
             run.learner.start_from(first.tensors)
             run.save(None)  # so that a run killed early still begins with them
@@ -152,13 +156,14 @@ class Run:
             session: top-level settings in place of the config's, for this time only.
 
         Raises:
-            RunError: the directory holds no run or cannot be written.
+            RunError: the directory holds no run or cannot be written, or another process trains it.
             ConfigError: a setting is wrong or cannot change.
             CheckpointError: its newest checkpoint, or what belongs to it, is damaged.
         """
+        lock = rundir.lock(folder)
         config = rundir.change_config(folder, overrides).model_copy(update=session or {})
         check_machine(config, address)
-        run = cls(config, folder, console, address)
+        run = cls(config, folder, console, lock, address)
         if checkpoint.list_all(run._checkpoints):
             run._load(checkpoint.newest_whole(run._checkpoints))
         else:
@@ -182,6 +187,10 @@ class Run:
             RunError: the loss is not finite or a learner's process died, the last good checkpoint being kept and named;
                 or workers keep dying.
         """
+        with self._lock:
+            return self._train()
+
+    def _train(self) -> dict[str, Any]:
         session = begin_session(self.folder, self.iteration, self.config)
         if len(self._placement.learners) > 1:
             self._console.message(f"learning on {', '.join(map(str, self._placement.learners))}")

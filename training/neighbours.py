@@ -14,6 +14,10 @@ from torch import Tensor
 
 from training.taps import TAPS
 
+# A product in float32 is made in blocks of about so many columns, for which what is gathered stays in the cache. All at
+# once takes up to 1.7 times as long (docs/log.md). For bfloat16 that has not been measured: there all is one block.
+_COLUMNS = 1024
+
 
 def neighbour_table(cell_to_grid: npt.NDArray[np.int64], grid_shape: tuple[int, int]) -> Tensor:
     """int64 [7, N]: for each of the seven taps of `HexConv.weight` the cell it reads at every cell, N off the board.
@@ -29,15 +33,18 @@ def neighbour_table(cell_to_grid: npt.NDArray[np.int64], grid_shape: tuple[int, 
     return torch.from_numpy(np.stack([at[rows + 1 + dr, columns + 1 + dc] for dr, dc in TAPS]))
 
 
-# A product in float32 is made in blocks of about so many columns, for which what is gathered stays in the cache. All at
-# once takes up to 1.7 times as long (docs/log.md). In bfloat16 a block takes so little time that it is all one.
-COLUMNS = 1024
-
-
 def column_blocks(table: Tensor, batch: int, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-    """Runs of cells that make about COLUMNS columns: which columns they are, and what their taps read, [7 cells]."""
+    """Runs of cells whose products are made at once.
+
+    Args:
+        table: int64 [7, N], of `neighbour_table`.
+        batch: positions, at least 1.
+        dtype: of the factors.
+    Yields:
+        Which columns of N B they are, and what their taps read, int64 [7 n].
+    """
     cells = table.shape[1]
-    count = min(cells, -(-cells * batch // COLUMNS)) if dtype == torch.float32 and batch else 1
+    count = min(cells, -(-cells * batch // _COLUMNS)) if dtype == torch.float32 else 1
     ends = [cells * i // count for i in range(count + 1)]
     for first, last in pairwise(ends):
         yield slice(first * batch, last * batch), table[:, first:last].flatten()
@@ -54,7 +61,8 @@ class Scratch(threading.local):
         size = math.prod(shape)
         buffer = self._buffers.get((name, dtype))
         if buffer is None or len(buffer) < size:
-            buffer = self._buffers[name, dtype] = torch.empty(size, dtype=dtype)
+            with torch.inference_mode(False):  # else only what runs in that mode could use it
+                buffer = self._buffers[name, dtype] = torch.empty(size, dtype=dtype)
         return buffer[:size].view(shape)
 
 

@@ -10,12 +10,14 @@ and how much of it, cannot matter. There is no normalisation layer: each block s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lifeline.errors import ModelError
 from lifeline.observation import NUM_PLAIN_PLANES, NUM_PLANES, NUM_TACTICAL_PLANES
 from training.config import NetworkConfig
 
@@ -134,6 +136,20 @@ class Network(nn.Module):
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Planes to (policy_grid, policy_global, value_logit)."""
         return self.heads(self.features(planes), planes[:, :1])
+
+
+def network_with(config: NetworkConfig, weights: Mapping[str, Tensor]) -> Network:
+    """A network with given weights, which are copied.
+
+    Raises:
+        ModelError: they are not those of such a network.
+    """
+    network = Network(config).eval()
+    try:
+        network.load_state_dict(dict(weights))
+    except RuntimeError:
+        raise ModelError("these weights are not those of the run's network") from None
+    return network
 
 
 class Exportable(nn.Module):

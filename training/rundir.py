@@ -7,10 +7,9 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -28,23 +27,26 @@ CHECKPOINTS = "checkpoints"
 GAMES = "games"
 MODELS = "models"
 RATINGS_FILE = "ratings.jsonl"
-LOCK_FILE = "lock"
+_LOCK_FILE = "lock"
 
 
 def create(
     config: Config, folder: Path, init_from: str | None = None, begun_with: Sequence[Mapping[str, Any]] = ()
-) -> None:
+) -> BinaryIO:
     """Begin a run in a directory of its own: configuration, seed, commit, versions.
 
     Args:
         init_from: where its first weights come from, noted down.
         begun_with: how those were made; see `provenance.lineage`.
+    Returns:
+        The run's lock, see `lock`.
 
     Raises:
         RunError: the directory is in use or cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RunError(f"{folder} is in use already; name another with --run-dir, or go on with --resume {folder}")
+    in_use = RunError(f"{folder} is in use already; name another with --run-dir, or go on with --resume {folder}")
+    if folder.exists() and (not folder.is_dir() or not _is_empty(folder)):
+        raise in_use
     facts = {
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "seed": config.seed,
@@ -56,29 +58,40 @@ def create(
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        locked = _lock(folder)
+        if not _is_empty(folder):  # another process was faster
+            raise in_use
         # The configuration last: a directory that has it is a run.
         write_json(folder / RUN_FILE, facts)
         write_atomic(folder / CONFIG_FILE, dump_config(config).encode())
     except OSError as error:
         raise RunError(f"cannot write the run directory {folder}: {error.strerror or error}") from None
+    return locked
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keep other processes from training a run meanwhile, where the system can.
+def _is_empty(folder: Path) -> bool:
+    """Whether nothing is in a folder, or nothing but a lock."""
+    return all(path.name == _LOCK_FILE for path in folder.iterdir())
+
+
+def lock(folder: Path) -> BinaryIO:
+    """Keep other processes from training a run until what is returned is closed, where the system can.
 
     Raises:
         RunError: one trains it, or the directory holds no run or cannot be written.
     """
     read_config(folder)
     try:
-        file = hold(folder / LOCK_FILE)
-    except BlockingIOError:
-        raise RunError(f"{folder}: another process trains this run") from None
+        return _lock(folder)
     except OSError as error:
         raise RunError(f"cannot write the run directory {folder}: {error.strerror or error}") from None
-    with file:
-        yield
+
+
+def _lock(folder: Path) -> BinaryIO:
+    try:
+        return hold(folder / _LOCK_FILE)
+    except BlockingIOError:
+        raise RunError(f"{folder}: another process trains this run") from None
 
 
 def read_config(folder: Path) -> Config:
@@ -167,7 +180,7 @@ __all__ = [
     "SUMMARY_FILE",
     "change_config",
     "create",
-    "locked",
+    "lock",
     "read_config",
     "read_facts",
     "write_json",

@@ -57,7 +57,7 @@ class GameSource(Protocol):
         ...
 
     def publish(self, weights: Mapping[str, Tensor], version: int) -> None:
-        """Play with these weights of the network, on a CPU, from now on."""
+        """Play from now on with these weights: tensors of a CPU, by name."""
         ...
 
     def collect(self) -> list[Trajectory]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lifeline.search.evaluator import Env, FloatArray, gather_logits
 from training.config import NetworkConfig
-from training.network import Exportable, Network
+from training.network import Exportable, network_with
 
 
 class TorchEvaluator:
@@ -21,6 +21,9 @@ class TorchEvaluator:
         weights: its state dict; copied.
         device: where to run.
         dtype: what it multiplies in, float32 or bfloat16.
+
+    Raises:
+        ModelError: the weights are not those of such a network.
     """
 
     def __init__(
@@ -30,10 +33,8 @@ class TorchEvaluator:
         device: torch.device,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        network = Network(config)
-        network.load_state_dict(dict(weights))
         self._device, self._dtype = device, dtype
-        model = Exportable(network).eval()
+        model = Exportable(network_with(config, weights))
         self._model = model.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     @torch.inference_mode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from pathlib import Path
@@ -42,7 +41,6 @@ def train(
         from training.console import LiveConsole, MessageHandler, final_table
         from training.loop import Run
         from training.pack import unpack
-        from training.rundir import locked
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", error.name, "train") from None
 
@@ -54,7 +52,7 @@ def train(
     elif config is None:
         raise typer.BadParameter("name a configuration, such as configs/base3.yaml, or a run to --resume")
     changes = _changes(minutes, workers)
-    with contextlib.ExitStack() as held, LiveConsole() as console:
+    with LiveConsole() as console:
         handler = MessageHandler(console)
         logging.getLogger().addHandler(handler)
         try:
@@ -63,7 +61,6 @@ def train(
                 if resume.is_file():
                     folder = run_dir or Path("runs") / resume.name.split(".")[0]
                     unpack(resume, folder)
-                held.enter_context(locked(folder))
                 run = Run.open(folder, console, tuple(set_ or []), changes, address)
             else:
                 assert config is not None
@@ -71,7 +68,6 @@ def train(
                 settings = load_config(config, (*overrides, *([f"seed={seed}"] if seed is not None else [])))
                 folder = run_dir or Path("runs") / f"{config.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
                 run = Run.create(settings, folder, console, address, init_from)
-                held.enter_context(locked(folder))
             console.message(f"run directory {run.folder}, learner on {run.device}, CPU threads: {run.learner_threads}")
             summary = run.train()
         finally:

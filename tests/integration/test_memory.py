@@ -8,7 +8,6 @@ import ray
 
 from tiny_run import TINY
 from training.config import build_config
-from training.export import export_onnx
 from training.network import Network
 from training.replay import ReplayBuffer
 from training.shards import ShardStore
@@ -30,7 +29,7 @@ def run_for(seconds, folder):
     try:
         version = 0
         while time.monotonic() < end:
-            cluster.publish(export_onnx(tiny.network, network.state_dict()), version)
+            cluster.publish(network.state_dict(), version)
             version += 1
             games = cluster.collect()
             if games:

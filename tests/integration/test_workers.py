@@ -14,6 +14,7 @@ from tiny_run import TINY
 from training.config import build_config
 from training.entrants import parse_entrants
 from training.evaluation import Contestant, Job
+from training.export import export_onnx
 from training.network import Network
 from training.tournament import Tournament, opening_set
 from training.tournament_store import create, units
@@ -35,8 +36,8 @@ def machine():
     ray.shutdown()
 
 
-def model(**changes):
-    return Network(config(**changes).network).state_dict()
+def weights():
+    return Network(config().network).state_dict()
 
 
 def collect(cluster, games, seconds=90):
@@ -56,7 +57,7 @@ def actor_pids(cluster):
 def test_workers_make_different_games_with_unique_numbers(machine):
     cluster = Cluster(config(), None, session=0)
     try:
-        cluster.publish(model(), 0)
+        cluster.publish(weights(), 0)
         games = collect(cluster, 100)
         assert len({g.game_id for g in games}) == len(games)
         assert len({g.actions.tobytes() for g in games}) > 0.95 * len(games)
@@ -74,7 +75,7 @@ def test_sessions_do_not_repeat_games(machine):
     for session in (0, 1):
         cluster = Cluster(config(), None, session)
         try:
-            cluster.publish(model(), 0)
+            cluster.publish(weights(), 0)
             seen.append({g.game_id for g in collect(cluster, 60)})
         finally:
             cluster.close()
@@ -85,9 +86,9 @@ def test_sessions_do_not_repeat_games(machine):
 def test_new_weights_reach_the_games(machine, precision):
     cluster = Cluster(config(precision=precision), None, session=2)
     try:
-        cluster.publish(model(precision=precision), 5)
+        cluster.publish(weights(), 5)
         collect(cluster, 10)
-        cluster.publish(model(precision=precision), 9)
+        cluster.publish(weights(), 9)
         assert 9 in {g.version for g in collect(cluster, 150)}
     finally:
         cluster.close()
@@ -96,7 +97,7 @@ def test_new_weights_reach_the_games(machine, precision):
 def test_a_worker_killed_in_mid_game_is_replaced_and_nothing_reported_is_lost_or_doubled(machine):
     cluster = Cluster(config(), None, session=3)
     try:
-        cluster.publish(model(), 0)
+        cluster.publish(weights(), 0)
         games = collect(cluster, 20)
         for pid in actor_pids(cluster)[:1]:
             os.kill(pid, signal.SIGKILL)
@@ -114,8 +115,8 @@ def test_a_worker_killed_in_mid_game_is_replaced_and_nothing_reported_is_lost_or
 def test_an_error_of_the_games_own_ends_the_run_in_one_line(machine):
     cluster = Cluster(config(), None, session=4)
     try:
-        cluster.publish(b"no model", 0)
-        with pytest.raises(RunError, match="no ONNX file"):
+        cluster.publish({}, 0)
+        with pytest.raises(RunError, match="not those of the run's network"):
             collect(cluster, 1)
     finally:
         cluster.close()
@@ -124,8 +125,8 @@ def test_an_error_of_the_games_own_ends_the_run_in_one_line(machine):
 def test_rating_matches_are_played_beside(machine):
     cluster = Cluster(config(), None, session=5)
     try:
-        cluster.publish(model(), 0)
-        one, other = Contestant("iteration-00000001", model(precision="float32")), Contestant("random")
+        cluster.publish(weights(), 0)
+        one, other = Contestant("iteration-00000001", export_onnx(config().network, weights())), Contestant("random")
         cluster.rate(Job(one, other, pairs=20, seed=1, known=()))
         assert cluster.is_rating
         end = time.monotonic() + 60
@@ -144,7 +145,7 @@ def test_a_driver_that_does_not_collect_holds_the_workers_up(machine):
     """However long it learns: reports wait, two a worker, and no more are made."""
     cluster = Cluster(config(), None, session=6)
     try:
-        cluster.publish(model(), 0)
+        cluster.publish(weights(), 0)
         collect(cluster, 20)
         time.sleep(3)
         plies = cluster.figures().plies
@@ -165,7 +166,7 @@ def test_a_node_that_leaves_takes_only_its_games_under_way(machine):
     try:
         ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
         cluster = Cluster(config(), None, session=7)
-        cluster.publish(model(), 0)
+        cluster.publish(weights(), 0)
         games = collect(cluster, 60)
         nodes.remove_node(other, allow_graceful=False)
         games += collect(cluster, 100, seconds=150)

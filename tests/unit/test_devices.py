@@ -3,9 +3,12 @@
 import pytest
 import torch
 
-from lifeline import RunError
+from lifeline import ModelError, RunError
+from training.cell_evaluator import CellEvaluator
 from training.config import build_config
 from training.devices import number_type, place
+from training.evaluators import evaluator_of
+from training.network import Network
 
 
 def names(placement):
@@ -69,6 +72,14 @@ def test_bfloat16_is_for_those_that_multiply_it(monkeypatch, precision, device, 
 def test_a_torch_that_does_not_say_what_the_processor_can_do_means_float32(monkeypatch):
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
     assert number_type(build_config({}, "test"), torch.device("cpu")) == torch.float32
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_on_a_cpu_games_are_judged_over_cells_by_weights_that_fit(precision):
+    config, cpu = build_config({"precision": precision}, "test"), torch.device("cpu")
+    assert isinstance(evaluator_of(config, Network(config.network).state_dict(), cpu, 1), CellEvaluator)
+    with pytest.raises(ModelError, match="not those of the run's network"):
+        evaluator_of(config, {}, cpu, 1)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Ray's own
