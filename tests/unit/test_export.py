@@ -80,7 +80,7 @@ def make_run(folder, begins_with=None, **settings):
     """A run's directory with a checkpoint and rating games."""
     weights = None if begins_with is None else find_weights(begins_with)
     origin = () if weights is None else (str(weights.source), lineage(weights))
-    rundir.create(Config(network=TINY, **settings), folder, *origin)
+    rundir.create(Config(network=TINY, **settings), folder, *origin).close()
     save(folder / rundir.CHECKPOINTS, 20)
     save(folder / rundir.CHECKPOINTS, 40)
     book = RatingBook(folder / rundir.RATINGS_FILE)
