@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from lifeline.errors import CheckpointError, ConfigError
+from lifeline.model_file import OBSERVATION_KEY
 from training import checkpoint
-from training.checkpoint import Checkpoint
 from training.config import Config, build_config, read_yaml
 from training.evaluation import ANCHOR, RatingBook, rate
 from training.ratings import Pair
 from training.rundir import CHECKPOINTS, CONFIG_FILE, RATINGS_FILE, read_facts
 from training.sessions import Stretch, read_sessions, resumptions
-from training.weights_file import Weights
+from training.weights_file import SUFFIX, Weights, find_weights
 
 LICENCE = "MIT"
 """Of this project, and of its models unless their maker says otherwise."""
@@ -36,6 +38,8 @@ BEGUN_WITH = "begun_with"
 """The entry, and the fact of a run, that tells of earlier runs whose weights it began with."""
 
 _RESUMED = "resumed"
+# Said of a file and not of the network in it: written anew into the next one.
+_OF_THE_FILE = (OBSERVATION_KEY, "network", "program", "precision", "half_difference")
 _MAX_TEXT, _MAX_CONFIG, _MAX_RESUMED, _MAX_LINEAGE = 200, 8_000, 8_000, 38_000
 _STEP = dict.fromkeys(("seed", "command", "commit", "iterations", "games", "training_seconds"), _MAX_TEXT)
 _STEP[_RESUMED] = _MAX_RESUMED
@@ -43,36 +47,47 @@ _STEP[_RESUMED] = _MAX_RESUMED
 
 @dataclass(frozen=True)
 class Source:
-    """A checkpoint and what is known of its run.
+    """A network that can be written into a file, and what is known of it.
 
     Attributes:
-        checkpoint: the checkpoint itself.
-        config: of its run; None for a checkpoint that stands alone.
-        pairs: the run's rating games.
-        facts: what its directory says of how it was begun; see `rundir.create`.
-        made: and of how it went on.
+        name: what it is called, for people.
+        network: its size, as JSON values; None where a checkpoint does not say.
+        weights: its state dict, float32.
+        entries: the metadata of a file with it.
     """
 
-    checkpoint: Checkpoint
-    config: Config | None
-    pairs: Sequence[Pair]
-    facts: Mapping[str, Any]
-    made: Sequence[Stretch]
+    name: str
+    network: Any
+    weights: Mapping[str, Tensor]
+    entries: dict[str, str]
 
 
-def find_source(path: Path) -> Source:
-    """The checkpoint of a path, as `checkpoint.find` takes it, with the run in whose directory it stands.
+def find_source(path: Path, licence: str | None = None, note: str | None = None) -> Source:
+    """The network of a checkpoint, as `checkpoint.find` takes it, or of a file of weights.
+
+    A checkpoint is described by the run in whose directory it stands, a file by what it says of itself.
+
+    Args:
+        licence: of the model; if not given, what a file says, or this project's own.
+        note: whatever else its maker wants to say; if not given, what a file says.
 
     Raises:
         CheckpointError: there is none, or it or the run's rating games are damaged.
         ConfigError: the run's configuration is damaged.
     """
-    found = checkpoint.find(path)
-    run = _run_of(found.path)
-    if run is None:
-        return Source(found, None, (), {}, ())
-    pairs, (_, made) = RatingBook(run / RATINGS_FILE).pairs, read_sessions(run)
-    return Source(found, _config_of(run), pairs, read_facts(run), made)
+    if path.suffix == SUFFIX:
+        found = find_weights(path)
+        entries = {key: value for key, value in found.entries.items() if key not in _OF_THE_FILE}
+        given = {"licence": licence or entries.get("licence", LICENCE), "note": note}
+        return Source(path.name, found.network, found.tensors, entries | {k: v for k, v in given.items() if v})
+    saved = checkpoint.find(path)
+    run = _run_of(saved.path)
+    entries = describe(saved.iteration, saved.counters, licence=licence or LICENCE, note=note)
+    if run is not None:
+        (_, made), pairs = read_sessions(run), RatingBook(run / RATINGS_FILE).pairs
+        config, facts = _config_of(run), read_facts(run)
+        entries = describe(saved.iteration, saved.counters, config, pairs, licence or LICENCE, note, facts, made)
+    return Source(saved.path.name, saved.manifest.get("network"), saved.weights(), entries)
 
 
 def _run_of(path: Path) -> Path | None:

@@ -14,11 +14,15 @@ from lifeline.errors import MissingExtraError, ModelError
 
 
 def export(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint's folder, or a run, of which the newest is taken.")],
+    checkpoint: Annotated[
+        Path,
+        typer.Argument(help="A checkpoint's folder, or a run, of which the newest is taken; or weights, .safetensors."),
+    ],
     out: Annotated[Path, typer.Option(help="The file to write: .onnx to play by, .safetensors to train from.")],
     half: Annotated[bool, typer.Option("--half", help="Store the weights as float16: half as large.")] = False,
     licence: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Of the model; this project's own if not given.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Of the model; what the weights say, or this project's own, if not given."),
     ] = None,
     note: Annotated[str | None, typer.Option(metavar="TEXT", help="Anything that is to be said in the file.")] = None,
 ) -> None:
@@ -29,7 +33,7 @@ def export(
     try:
         from training import verify
         from training.export import export_onnx, network_config_of
-        from training.provenance import LICENCE, describe, find_source
+        from training.provenance import find_source
         from training.weights_file import SUFFIX, export_weights
     except ModuleNotFoundError as error:
         raise MissingExtraError("export", error.name, "train") from None
@@ -43,19 +47,8 @@ def export(
         )
     if out.is_dir() or not out.parent.is_dir():
         raise ModelError(f"cannot write {out}: {'it is a directory' if out.is_dir() else 'there is no such directory'}")
-    source = find_source(checkpoint)
-    saved = source.checkpoint
-    network, weights = network_config_of(json.dumps(saved.manifest.get("network"))), saved.weights()
-    entries = describe(
-        saved.iteration,
-        saved.counters,
-        source.config,
-        source.pairs,
-        licence or LICENCE,
-        note,
-        source.facts,
-        source.made,
-    )
+    source = find_source(checkpoint, licence, note)
+    network, weights, entries = network_config_of(json.dumps(source.network)), source.weights, source.entries
     stored = verify.rounded(weights) if half else weights
     export_onnx(network, weights, entries, half)  # what cannot be exported is refused before it is compared
     positions = verify.real_positions()
@@ -73,7 +66,7 @@ def export(
         write_atomic(out, written)
     except OSError as error:
         raise ModelError(f"cannot write {out}: {error.strerror or error}") from None
-    typer.echo(f"{out}: {saved.path.name}, {network.blocks} blocks of {network.channels}, {len(written) / 1e6:.2f} MB")
+    typer.echo(f"{out}: {source.name}, {network.blocks} blocks of {network.channels}, {len(written) / 1e6:.2f} MB")
 
 
 def _progress(name: str) -> Callable[[float], None] | None:

@@ -44,6 +44,14 @@ def test_refusals_are_one_line(tmp_path):
     assert (code, out) == (1, "")
     assert err == f"lifeline: {tmp_path} is no checkpoint and holds none\n"
     assert not list(tmp_path.iterdir())
+    path = tmp_path / "x.safetensors"
+    code, out, err = lifeline("export", path, "--out", tmp_path / "x.onnx")
+    assert (code, out, err) == (1, "", f"lifeline: cannot read {path}: No such file or directory\n")
+    path.write_bytes(b"{}")
+    code, out, err = lifeline("export", path, "--out", tmp_path / "x.onnx")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"lifeline: cannot read {path}: ")
+    assert err.count("\n") == 1
 
 
 def made_again(metadata, folder):

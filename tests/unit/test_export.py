@@ -500,6 +500,23 @@ def test_export_writes_them_with_all_that_is_known(tmp_path, capsys, few_positio
         export(run, tmp_path / "bot.bin", half=half, licence=None, note=None)
 
 
+def test_a_file_of_weights_makes_the_model_it_could_have_been(tmp_path, few_positions):
+    run, path = make_run(tmp_path / "run"), tmp_path / "some.safetensors"
+    export(run, path, half=False, licence="CC0-1.0", note="of a test")
+    direct = run_export(run, tmp_path / "direct.onnx", half=True, licence="CC0-1.0", note="of a test")
+    entries = run_export(path, tmp_path / "bot.onnx", half=True)
+    assert entries.keys() == direct.keys()
+    assert {key for key in direct if entries[key] != direct[key]} <= {"date", "sha256"}
+    bots = [OnnxEvaluator(tmp_path / name) for name in ("bot.onnx", "direct.onnx")]
+    for got, want in zip(*(bot.evaluate(BatchEnv(Rules(4), 8)) for bot in bots), strict=True):
+        assert (got == want).all()
+    entries = run_export(path, tmp_path / "other.onnx", licence="MIT", note="another")
+    assert (entries["licence"], entries["note"], entries["precision"]) == ("MIT", "another", "float32")
+    assert "half_difference" not in entries
+    entries = run_export(written(tmp_path / "bare.safetensors"), tmp_path / "bare.onnx")
+    assert (entries["licence"], entries["network"]) == ("MIT", TINY.model_dump_json())
+
+
 def crafted(dtype, shape, size):
     """A safetensors file of one tensor that no library would write."""
     head = f'{{"a":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[0,{size}]}}}}'.encode()
