@@ -128,7 +128,7 @@ class Run:
             CheckpointError: the checkpoint is damaged, or its weights are those of another network.
         """
         check_machine(config, address)
-        first = find_weights(init_from).widened(config.network) if init_from else None
+        first = find_weights(init_from).grown(config.network) if init_from else None
         if first is None:
             lock = rundir.create(config, folder)
         else:

@@ -20,6 +20,7 @@ from lifeline.observation import OBSERVATION_VERSION
 from lifeline.version import __version__
 from training import checkpoint
 from training.config import NetworkConfig
+from training.equivariance import Tie
 from training.network import Network, planes_of
 from training.taps import ORDER
 
@@ -46,18 +47,21 @@ class Weights:
     tensors: Mapping[str, Tensor]
     entries: Mapping[str, str] = field(default_factory=dict)
 
-    def widened(self, network: NetworkConfig) -> Weights:
-        """These, or where such a network just sees more planes or keeps fewer symmetries, its weights.
+    def grown(self, network: NetworkConfig) -> Weights:
+        """These, or where such a network sees more planes, has more blocks or keeps fewer symmetries, its weights.
 
-        They do not look at those planes yet.
+        They say the same as these: they do not look at those planes yet, and those blocks, the last ones, do nothing
+        yet.
         """
         try:
             own = NetworkConfig.model_validate(self.network)
         except ValidationError:
             return self
         before, now = planes_of(own), planes_of(network)
-        may_differ = {name: getattr(network, name) for name in ("tactical_planes", "region_planes", "equivariance")}
-        if not set(before) <= set(now) or STEM not in self.tensors or own.model_copy(update=may_differ) != network:
+        may_differ = ("tactical_planes", "region_planes", "equivariance", "blocks")
+        if own.model_copy(update={name: getattr(network, name) for name in may_differ}) != network:
+            return self
+        if not set(before) <= set(now) or own.blocks > network.blocks or STEM not in self.tensors:
             return self
         if ORDER[own.equivariance] % ORDER[network.equivariance]:
             return self
@@ -66,7 +70,8 @@ class Weights:
             return self
         stem = old.new_zeros(len(old), len(now), 7)
         stem[:, [now.index(plane) for plane in before]] = old
-        return replace(self, network=network.model_dump(mode="json"), tensors={**self.tensors, STEM: stem})
+        tensors = {**_new_blocks(network, own.blocks), **self.tensors, STEM: stem}
+        return replace(self, network=network.model_dump(mode="json"), tensors=tensors)
 
     def fit(self, network: NetworkConfig) -> None:
         """See that these are the weights of such a network.
@@ -85,6 +90,16 @@ class Weights:
         bad = next((n for n, shape in wanted.items() if n not in self.tensors or self.tensors[n].shape != shape), None)
         if bad is not None:
             raise CheckpointError(f"{self.source}: the weights do not fit this network: {bad}")
+
+
+def _new_blocks(network: NetworkConfig, first: int) -> dict[str, Tensor]:
+    """The weights of a new network's blocks from that one on, always the same."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(network.blocks)
+        fresh = Network(network).blocks
+    found = {f"blocks.{n}.{name}": t for n in range(first, network.blocks) for name, t in fresh[n].state_dict().items()}
+    tie = Tie(network.equivariance, {name: t.shape for name, t in found.items()})
+    return {name: tie.first(name, t) for name, t in found.items()}
 
 
 def export_weights(

@@ -126,12 +126,12 @@ def test_a_network_with_fewer_symmetries_may_begin_with_the_weights_of_more(tmp_
     found = find_weights(tmp_path / "all.safetensors")
     for fewer in ("turns", "none"):
         network = config(fewer)
-        found.widened(network).fit(network)
-        learner_of(fewer).start_from(found.widened(network).tensors)
+        found.grown(network).fit(network)
+        learner_of(fewer).start_from(found.grown(network).tensors)
     (tmp_path / "none.safetensors").write_bytes(export_weights(config("none"), learner.average_weights(), {}))
     found = find_weights(tmp_path / "none.safetensors")
     with pytest.raises(CheckpointError, match=r"another network than this run: equivariance none, not turns$"):
-        found.widened(config("turns")).fit(config("turns"))
+        found.grown(config("turns")).fit(config("turns"))
 
 
 def test_a_run_does_not_go_on_from_a_state_without_its_symmetries():

@@ -24,14 +24,15 @@ from lifeline.rules import OPENINGS
 from lifeline.search.evaluator import OnnxEvaluator
 from lifeline.version import __version__
 from training import checkpoint, rundir, verify
-from training.config import Config, GameConfig, NetworkConfig
+from training.config import Config, GameConfig, LearnerConfig, NetworkConfig
 from training.devices import describe_devices
 from training.evaluation import RatingBook
 from training.export import export_onnx
+from training.learner import Learner
 from training.network import Network, planes_of
 from training.provenance import LICENCE, lineage
 from training.ratings import Pair
-from training.weights_file import export_weights, find_weights
+from training.weights_file import Weights, export_weights, find_weights
 
 ROOT = Path(__file__).parents[2]
 TINY = NetworkConfig(blocks=1, channels=8, pool_every=1, head_channels=4, value_hidden=8, region_planes=True)
@@ -389,21 +390,48 @@ def written(path, weights=None, metadata=(), half=False):
 
 
 @pytest.mark.parametrize("less", [{"region_planes": False}, {"tactical_planes": False}])
-def test_weights_are_widened_for_a_network_that_sees_more(tmp_path, few, less):
+def test_weights_are_grown_for_a_network_that_sees_more(tmp_path, few, less):
     """It says the same until it has learnt what the new planes are worth."""
     path, narrow = tmp_path / "less.safetensors", TINY.model_copy(update=less)
     path.write_bytes(export_weights(narrow, lively_weights(config=narrow), {}))
     found = find_weights(path)
-    wide = found.widened(TINY)
+    wide = found.grown(TINY)
     wide.fit(TINY)
     assert wide.network == TINY.model_dump(mode="json")
     models = [OnnxEvaluator(export_onnx(c, w.tensors)) for c, w in ((narrow, found), (TINY, wide))]
     for part in few:
         for got, want in zip(models[0].run(part.planes), models[1].run(part.planes), strict=True):
             assert np.allclose(got, want, atol=1e-5)
-    assert torch.equal(found.widened(narrow).tensors["stem.weight"], found.tensors["stem.weight"])
-    for other in (narrow.model_copy(update={"blocks": 2}), NetworkConfig(tactical_planes=False)):
-        assert found.widened(other) is found
+    assert torch.equal(found.grown(narrow).tensors["stem.weight"], found.tensors["stem.weight"])
+    for other in (narrow.model_copy(update={"channels": 2 * TINY.channels}), NetworkConfig(tactical_planes=False)):
+        assert found.grown(other) is found
+
+
+def learner_of(network):
+    return Learner([Rules(3)], network, LearnerConfig(), np.random.default_rng(0), 0, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("equivariance", ["none", "turns"])
+def test_weights_are_grown_for_a_network_of_more_blocks(few, equivariance):
+    """It says the same until its new blocks have learnt something, which they can; it cannot lose some."""
+    short = TINY.model_copy(
+        update={"equivariance": equivariance, "channels": 12, "head_channels": 12, "value_hidden": 12}
+    )
+    network = short.model_copy(update={"blocks": short.blocks + 3})
+    begun = Weights(Path("x"), short.model_dump(mode="json"), learner_of(short).average_weights())
+    grown = begun.grown(network)
+    grown.fit(network)
+    learner_of(network).start_from(grown.tensors)
+    new = {name: t for name, t in grown.tensors.items() if name not in begun.tensors}
+    assert {name.split(".")[1] for name in new} == {str(short.blocks + n) for n in range(3)}
+    assert all(t.any() == ("second" not in name) for name, t in new.items() if t.ndim > 1)
+    again = begun.grown(network).tensors
+    assert all(torch.equal(t, again[name]) for name, t in new.items())
+    models = [OnnxEvaluator(export_onnx(c, w.tensors)) for c, w in ((short, begun), (network, grown))]
+    for part in few:
+        for got, want in zip(models[0].run(part.planes), models[1].run(part.planes), strict=True):
+            assert np.allclose(got, want, atol=1e-5)
+    assert grown.grown(short) is grown
 
 
 def test_weights_are_found_again_in_files_and_checkpoints(tmp_path):
